@@ -50,6 +50,7 @@ struct Capabilities {
   bool out_of_order = false;      ///< may be recorded for out-of-order queues
   bool update_arguments = false;  ///< arguments of kernels can be changed after finalize
   bool update_sizes = false;      ///< so can how many groups a kernel has, and how much a copy by pointers copies
+  bool update_functions = false;  ///< so can which kernel a node launches, among those with the same parameters
   bool simultaneous_use = false;  ///< may be enqueued again while it still runs
   /// What operations of different queues wait for is kept without events of Refrain's: the driver orders them, or the
   /// application's own events, which are issued or recorded like everything else. Parts of a graph then need no waits.
@@ -59,7 +60,8 @@ struct Capabilities {
 
 struct NodeUpdate {
   capture::NodeIndex node = 0;       ///< in the graph given to record()
-  capture::OperationView operation;  ///< new arguments; same kind, function and argument layout
+  capture::OperationView operation;  ///< new arguments; same kind and argument layout, and same function unless
+                                     ///< Capabilities::update_functions
 };
 
 /// A finalized command buffer, ready to be enqueued any number of times. It retains every object it
@@ -72,7 +74,7 @@ class CommandBuffer {
   /// device cannot use one buffer twice at once, fails without side effects.
   virtual Status enqueue(std::span<const Event> waits, Event* done) noexcept = 0;
   /// Changes arguments for later submissions; never waits for the device. Fails without side
-  /// effects if the backend cannot (Capabilities::update_arguments, update_sizes) or the layout differs.
+  /// effects if the backend cannot (Capabilities::update_arguments, …) or the layout differs.
   virtual Status update(std::span<const NodeUpdate> updates) noexcept = 0;
   /// For verify, while nothing of it runs: later submissions do the work of nodes below `end` only. False: the device
   /// cannot leave work out, and nobody knows what is done now.

@@ -39,6 +39,7 @@ class ArithmeticBackend : public backends::Backend {
   // What a test may change.
   bool can_update = false;
   bool can_resize = false;
+  bool can_change_functions = false;
   bool addresses = false;  ///< kernels are given addresses, as far as verify knows
   backends::MemoryInventory* shared = nullptr;
   bool refuse_updates = false;  ///< though it can: what changes is not what it can change
@@ -162,6 +163,7 @@ class ArithmeticBackend : public backends::Backend {
     result.native = true;
     result.update_arguments = can_update;
     result.update_sizes = can_resize;
+    result.update_functions = can_change_functions;
     result.simultaneous_use = simultaneous;
     return result;
   }

@@ -35,6 +35,7 @@ struct CudaApi {
   static constexpr Status kCaptureUnmatched = CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
   static constexpr ContextHandle kNoContext = nullptr;
   static constexpr bool kStreamAttributes = true;  ///< a kernel node gets those of its stream
+  static constexpr bool kUpdatesFunctions = true;  ///< a node can be given another kernel
   static constexpr bool kRows = true;              ///< copies and fills of rows can be nodes
   using PageHash = CudaPageHash;
   using Memory = StreamMemory<CudaApi>;

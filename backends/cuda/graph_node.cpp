@@ -86,20 +86,22 @@ CUresult take_attributes(const CudaDriver& driver, CUgraphNode node, const CudaS
 
 }  // namespace
 
+void GraphNode::set_function(const CudaDriver& driver, CUcontext context, const OperationView& operation) noexcept {
+  auto* function = reinterpret_cast<CUfunction>(operation.header().function_handle);
+  const bool of_library = kind_of(driver, function) == FunctionKind::kKernel;
+  kernel_.func = of_library ? nullptr : function;
+  kernel_.kern = of_library ? reinterpret_cast<CUkernel>(function) : nullptr;
+  kernel_.ctx = of_library ? context : nullptr;
+}
+
 CUresult GraphNode::add_kernel(const CudaDriver& driver, CUgraph graph, std::span<const CUgraphNode> before,
                                CUcontext context, const OperationView& operation) {
   KernelCall call;
   if (!call.read(operation)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  auto* function = reinterpret_cast<CUfunction>(operation.header().function_handle);
   kernel_ = {};
-  if (kind_of(driver, function) == FunctionKind::kKernel) {
-    kernel_.kern = reinterpret_cast<CUkernel>(function);
-    kernel_.ctx = context;
-  } else {
-    kernel_.func = function;
-  }
+  set_function(driver, context, operation);
   kernel_.gridDimX = call.grid.x;
   kernel_.gridDimY = call.grid.y;
   kernel_.gridDimZ = call.grid.z;
@@ -168,6 +170,11 @@ CUresult GraphNode::change(const CudaDriver& driver, CUgraphExec executable, CUc
       KernelCall call;
       if (!call.read(operation)) {
         return CUDA_ERROR_INVALID_VALUE;
+      }
+      if (const auto function = operation.header().function_handle;
+          function != reinterpret_cast<capture::Handle>(kernel_.func) &&
+          function != reinterpret_cast<capture::Handle>(kernel_.kern)) {
+        set_function(driver, context, operation);
       }
       kernel_.gridDimX = call.grid.x;
       kernel_.gridDimY = call.grid.y;

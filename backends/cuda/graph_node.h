@@ -19,7 +19,8 @@ class GraphNode {
   /// operation has no work (a copy of nothing) and no node.
   CUresult add(const CudaDriver& driver, CUgraph graph, std::span<const CUgraphNode> before, CUcontext context,
                const capture::OperationView& operation);
-  /// Gives the node of an instantiated graph new values, for later launches.
+  /// Gives the node of an instantiated graph new values, and a kernel node another kernel with the same parameters, for
+  /// later launches.
   CUresult change(const CudaDriver& driver, CUgraphExec executable, CUcontext context,
                   const capture::OperationView& operation);
 
@@ -29,6 +30,7 @@ class GraphNode {
  private:
   CUresult add_kernel(const CudaDriver& driver, CUgraph graph, std::span<const CUgraphNode> before, CUcontext context,
                       const capture::OperationView& operation);
+  void set_function(const CudaDriver& driver, CUcontext context, const capture::OperationView& operation) noexcept;
 
   CUgraphNode handle_ = nullptr;
   capture::OperationKind kind_ = capture::OperationKind::kUnknown;

@@ -34,6 +34,7 @@ struct HipApi {
   static constexpr Status kCaptureWrongThread = hipErrorStreamCaptureWrongThread;
   static constexpr Status kCaptureUnmatched = hipErrorStreamCaptureUnmatched;
   static constexpr bool kStreamAttributes = false;
+  static constexpr bool kUpdatesFunctions = false;
   static constexpr bool kRows = false;
   static constexpr ContextHandle kNoContext = -1;
 

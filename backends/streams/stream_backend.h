@@ -141,6 +141,7 @@ Capabilities StreamBackend<Api>::capabilities(const capture::QueueInfo& queue) n
   result.native = too_old_ == nullptr;
   result.why_not = too_old_;
   result.update_arguments = result.update_sizes = true;
+  result.update_functions = Api::kUpdatesFunctions;
   result.simultaneous_use = true;
   result.keeps_order = true;
   idle_moment_.watch(Stream<Api>::of(queue.handle));

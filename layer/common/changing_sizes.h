@@ -1,5 +1,5 @@
-// Whether something keeps coming in sizes that never came before: then a graph for each of them would never be launched
-// a second time, and one is changed instead.
+// Whether something keeps coming in sizes, or as kernels, that never came before: then a graph for each of them would
+// never be launched a second time, and one is changed instead.
 #pragma once
 
 #include <array>
@@ -8,7 +8,8 @@
 
 namespace refrain::layer::common {
 
-/// Of one kernel, or of the copies of one stream. Any threads: what two of them note at once may be forgotten.
+/// Of one family of kernels, or of the copies of one stream. Any threads: what two of them note at once may be
+/// forgotten.
 class ChangingSizes {
  public:
   /// Notes a size, as a hash, that came in the stretch of that number (Lane::stretch()). True if a new size came in so

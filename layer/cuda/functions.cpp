@@ -1,5 +1,7 @@
 #include "layer/cuda/functions.h"
 
+#include <array>
+#include <cstring>
 #include <utility>
 
 #include "backends/cuda/function_kind.h"
@@ -34,9 +36,11 @@ CUresult read_layout(FunctionState& function, Get&& get) {
 
 /// As long as a library is loaded no module of it can be unloaded.
 std::uint64_t module_of(const backends::CudaDriver& driver, CUfunction handle) noexcept {
-  constexpr std::uint64_t kLibrary = 1;  // no handle is this
   if (backends::kind_of(driver, handle) == backends::FunctionKind::kKernel) {
-    return kLibrary;
+    CUlibrary library = nullptr;
+    const bool known = driver.cuKernelGetLibrary != nullptr &&
+                       driver.cuKernelGetLibrary(&library, reinterpret_cast<CUkernel>(handle)) == CUDA_SUCCESS;
+    return (known ? handle_of(library) : 0) | streams::kLibraryBit;
   }
   CUmodule module = nullptr;
   return driver.cuFuncGetModule != nullptr && driver.cuFuncGetModule(&module, handle) == CUDA_SUCCESS
@@ -58,6 +62,27 @@ bool takes_any_grid(const backends::CudaDriver& driver, CUfunction handle) noexc
     status = driver.cuKernelGetAttribute(&width, kClusterWidth, reinterpret_cast<CUkernel>(handle), device);
   }
   return status != CUDA_SUCCESS || width == 0;
+}
+
+/// What a kernel's code allows on one device it allows on all of the same name.
+[[nodiscard]] bool devices_are_alike(const backends::CudaDriver& driver) noexcept {
+  static const bool alike = [&driver] {
+    int count = 0;
+    std::array<char, 256> first{}, name{};
+    if (driver.cuDeviceGetCount == nullptr || driver.cuDeviceGetName == nullptr ||
+        driver.cuDeviceGetCount(&count) != CUDA_SUCCESS) {
+      return false;
+    }
+    for (int device = 0; device < count; ++device) {
+      if (driver.cuDeviceGetName(name.data(), static_cast<int>(name.size()), device) != CUDA_SUCCESS ||
+          (device != 0 && std::strcmp(name.data(), first.data()) != 0)) {
+        return false;
+      }
+      first = device == 0 ? name : first;
+    }
+    return true;
+  }();
+  return alike;
 }
 
 /// The driver answers the parameter after the last one with "invalid value".
@@ -92,6 +117,9 @@ void describe(FunctionState& function, CUfunction handle) {
   function.name = name == nullptr ? "" : name;
   function.module = module_of(driver, handle);
   function.any_grid = takes_any_grid(driver, handle);
+  if (function.unholdable == nullptr) {
+    CudaLayer::find_limits(function, handle_of(handle));
+  }
 }
 
 }  // namespace
@@ -105,6 +133,30 @@ const FunctionState* adopt_function(CUfunction handle) noexcept {
       note_kernel_in_use(owner_of(handle), made.name);
     }
   });
+}
+
+bool CudaLayer::has_one_handle(capture::Handle handle) noexcept {
+  return backends::kind_of(cuda::runtime.driver, reinterpret_cast<CUfunction>(handle)) ==
+         backends::FunctionKind::kKernel;
+}
+
+/// A CUfunction is of one context, and nobody tells of which: a node is never given another one.
+void CudaLayer::find_limits(FunctionState& function, capture::Handle handle) noexcept {
+  const backends::CudaDriver& api = cuda::runtime.driver;
+  auto* const kernel = reinterpret_cast<CUkernel>(handle);
+  int threads = 0, shared = 0;
+  CUdevice device = 0;
+  const bool known =
+      has_one_handle(handle) && api.cuKernelGetAttribute != nullptr && api.cuCtxGetDevice != nullptr &&
+      devices_are_alike(api) && api.cuCtxGetDevice(&device) == CUDA_SUCCESS &&
+      api.cuKernelGetAttribute(&threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, kernel, device) == CUDA_SUCCESS &&
+      api.cuKernelGetAttribute(&shared, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kernel, device) ==
+          CUDA_SUCCESS &&
+      threads > 0 && shared >= 0;
+  function.limits.store(
+      known ? streams::LaunchLimits{static_cast<std::uint32_t>(threads), static_cast<std::uint32_t>(shared)}
+            : streams::LaunchLimits(),
+      std::memory_order_relaxed);
 }
 
 const FunctionState* CudaLayer::function_of(capture::Handle handle) noexcept {

@@ -60,6 +60,8 @@ struct CudaLayer {
   static void forget_functions(std::uint64_t module) noexcept;
   static void forget_contexts() noexcept;
   static const streams::FunctionState* function_of(capture::Handle handle) noexcept;
+  [[nodiscard]] static bool has_one_handle(capture::Handle function) noexcept;
+  static void find_limits(streams::FunctionState& function, capture::Handle handle) noexcept;
   static std::string name_of_function(capture::FunctionId function) noexcept;
   /// Of memory that is mapped, and that no device may use yet, it tells more than is mapped.
   [[nodiscard]] static bool describe_memory(std::uint64_t address, backends::LiveMemory* found) noexcept;

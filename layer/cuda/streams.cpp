@@ -119,7 +119,7 @@ CUresult wrap::cuModuleUnload(CUmodule module) noexcept {
 }
 CUresult wrap::cuLibraryUnload(CUlibrary library) noexcept {
   forget_image(library);
-  return streams::unload<CudaLayer>(entry::cuLibraryUnload, streams::kAnyModule,
+  return streams::unload<CudaLayer>(entry::cuLibraryUnload, handle_of(library) | streams::kLibraryBit,
                                     [&] { return driver.cuLibraryUnload(library); });
 }
 

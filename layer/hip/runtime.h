@@ -70,6 +70,10 @@ struct HipLayer {
   static void forget_functions(std::uint64_t module) noexcept;
   static void forget_contexts() noexcept;
   static const streams::FunctionState* function_of(capture::Handle handle) noexcept;
+  /// The address of a stub and a hipFunction_t may be one kernel's.
+  [[nodiscard]] static bool has_one_handle(capture::Handle /*function*/) noexcept { return false; }
+  /// Nodes are not given other kernels.
+  static void find_limits(streams::FunctionState& /*function*/, capture::Handle /*handle*/) noexcept {}
   static std::string name_of_function(capture::FunctionId function) noexcept;
   [[nodiscard]] static bool describe_memory(std::uint64_t address, backends::LiveMemory* found) noexcept;
   static void ask_variables_again() noexcept {}  // they are asked for each time

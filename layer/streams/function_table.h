@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -56,7 +57,7 @@ class FunctionTable {
     return kept;
   }
 
-  /// A module is about to be unloaded (kAnyModule: several, or a library): no record of its kernels is kept, nor of
+  /// A module or library is about to be unloaded (kAnyModule: several): no record of its kernels is kept, nor of
   /// those of which nobody knows where they are from, and graphs that name them are dropped. Needs no memory.
   ///
   /// Not under the lock: the backend waits for graphs that are being recorded, and modules go, which others than us
@@ -99,7 +100,9 @@ class FunctionTable {
     try {
       names_.emplace(function->id, function->name);
       live_.push_back(function);
-      Setters<L>::all().adopt(*function);
+      function->handle.store(handle, std::memory_order_relaxed);  // nobody finds it yet
+      find_family(*function);
+      Setters<L>::all().adopt(*function, handle);
       if (L::objects().functions.insert(function, handle)) {
         return true;
       }
@@ -108,8 +111,25 @@ class FunctionTable {
     }
     names_.erase(function->id);
     std::erase(live_, function);
-    Setters<L>::all().forget(*function);
+    Setters<L>::all().forget(*function, handle, false);
     return false;
+  }
+
+  /// Of kernels whose limits are known, for whom others have shown what a launch may be like. May throw std::bad_alloc.
+  void find_family(FunctionState& function) REFRAIN_REQUIRES(mutex_) {
+    function.own_family.id = function.id;
+    if (function.name.empty() || function.limits.load(std::memory_order_relaxed).threads == 0) {
+      return;
+    }
+    std::string key = function.name;
+    for (std::size_t i = 0; i < function.buffer_offsets.size(); ++i) {
+      key += ' ' + std::to_string(function.buffer_offsets[i]) + ':' + std::to_string(function.descriptors[i].size);
+    }
+    const auto [known, is_new] = families_.try_emplace(std::move(key));
+    if (is_new) {
+      known->second.id = function.id;
+    }
+    function.family = &known->second;
   }
 
   /// The first kernel of a name has the same number in every run, and the second one another one, as programs load
@@ -135,6 +155,7 @@ class FunctionTable {
   }
 
   void forget(FunctionState* function, std::uint64_t unloaded) noexcept {
+    const Handle handle = function->handle.load(std::memory_order_relaxed);
     if (replay::Engine* running = engine_with_threads<L>(); running != nullptr) {
       running->identity_gone(function->id);
     }
@@ -142,7 +163,7 @@ class FunctionTable {
       backend->forget_function(function->id);
     }
     L::objects().functions.erase(function);
-    Setters<L>::all().forget(*function);
+    Setters<L>::all().forget(*function, handle, function->is_of(unloaded));
     {
       const env::MutexLock guard(mutex_);
       names_.erase(function->id);
@@ -158,6 +179,7 @@ class FunctionTable {
   std::unordered_map<std::uint64_t, std::uint64_t> of_name_
       REFRAIN_GUARDED_BY(mutex_);  ///< kernels so far, by its hash
   std::unordered_map<capture::FunctionId, std::string> names_ REFRAIN_GUARDED_BY(mutex_);
+  std::map<std::string, FunctionFamily> families_ REFRAIN_GUARDED_BY(mutex_);  ///< which live as long as the process
   std::vector<FunctionState*> live_ REFRAIN_GUARDED_BY(mutex_);
 };
 

@@ -128,16 +128,24 @@ inline std::byte* copy_parameter(std::byte* to, const void* from, std::uint32_t 
          within(launch.grid.z, kMostRows);
 }
 
+/// The same of a kernel that never came before, once others of its family have come in this way.
+[[nodiscard]] inline bool family_takes(const Launch& launch, const FunctionState& function) noexcept {
+  const LaunchLimits limits = function.limits.load(std::memory_order_relaxed);
+  const std::uint64_t threads = std::uint64_t{launch.block.x} * launch.block.y * launch.block.z;
+  return (threads == limits.threads || (threads < limits.threads && limits.threads == LaunchLimits::kMostThreads)) &&
+         launch.shared_bytes <= limits.shared_bytes;
+}
+
 /// What a launch asks for, compared with what a record says.
 enum class Sameness : std::uint8_t {
   kOther,        ///< something else
   kOtherValues,  ///< the same kernel in the same way, but with other parameters, of the same sizes, or with another
-                 ///< grid where grids change: one graph's
+                 ///< grid, or another kernel, where those change: one graph's
   kSame,
 };
 
 /// Compares what is passed; `parameter(i)` is the address of one, `same_more(bytes)` compares launch.more. The record
-/// is one of a launch of the same kernel.
+/// is one of a launch of the same kernel, or of one with the same parameters.
 template <class Parameter, class More>
 [[nodiscard, gnu::always_inline]] inline Sameness compare_parameters(const Launch& launch,
                                                                      const capture::OperationView& known,
@@ -170,30 +178,28 @@ template <class Parameter, class More>
 }
 
 /// Where the parameters of a launch are, if they came in one piece. Null if it is not known for sure.
-[[nodiscard]] inline const std::uint32_t* offsets_of(const Launch& launch, const capture::OperationView& known,
-                                                     const FunctionState* function) noexcept {
-  return function != nullptr && function->id == known.header().function &&
-                 reason_not_to_hold(launch, function) == nullptr
-             ? function->buffer_offsets.data()
-             : nullptr;
+[[nodiscard]] inline const std::uint32_t* offsets_of(const Launch& launch, const FunctionState* function) noexcept {
+  return function != nullptr && reason_not_to_hold(launch, function) == nullptr ? function->buffer_offsets.data()
+                                                                                : nullptr;
 }
 
-[[nodiscard, gnu::hot, gnu::noinline]] inline Sameness compare_buffer(const Launch& launch,
-                                                                      const capture::OperationView& known,
-                                                                      const FunctionState* function) noexcept {
-  const std::uint32_t* const offsets = offsets_of(launch, known, function);
-  return offsets == nullptr ? Sameness::kOther
-                            : compare_parameters(
-                                  launch, known, [&](std::size_t i) { return launch.buffer.data() + offsets[i]; },
-                                  [&](std::span<const std::byte> more) { return same_bytes(more, launch.more); });
+/// If nobody knows the kernel of the launch any more by the number that it has in the record: null.
+[[nodiscard]] inline const FunctionState* still_same(const FunctionState* function,
+                                                     const capture::OperationView& known) noexcept {
+  return function != nullptr && function->id == known.header().function ? function : nullptr;
+}
+
+/// Whether the record is one of a launch whose parameters are known.
+[[nodiscard, gnu::always_inline]] inline bool is_launch(const Launch& launch,
+                                                        const capture::OperationView& known) noexcept {
+  const capture::OperationHeader& header = known.header();
+  return header.kind == OperationKind::kKernel && header.argument_count != 0 && launch.unholdable == nullptr;
 }
 
 /// Whether the record is one of a launch of the same kernel.
 [[nodiscard, gnu::always_inline]] inline bool same_function(const Launch& launch,
                                                             const capture::OperationView& known) noexcept {
-  const capture::OperationHeader& header = known.header();
-  return header.kind == OperationKind::kKernel && header.argument_count != 0 &&
-         header.function_handle == launch.function && launch.unholdable == nullptr;
+  return is_launch(launch, known) && known.header().function_handle == launch.function;
 }
 
 /// Whether it is one with the same grid and block.
@@ -209,13 +215,23 @@ template <class Parameter, class More>
           (shape.global[2] ^ (std::uint64_t{grid.z} * block.z))) == 0;
 }
 
-/// Whether it differs in nothing of its shape but a grid that may change.
-[[nodiscard]] inline bool only_grid_changes(const Launch& launch, const capture::OperationView& known,
-                                            const FunctionState* function) noexcept {
+/// Whether nothing but the grid differs from the record, or the kernel is another one of the same family, and may.
+/// `function`: of the launch; `recorded`: that the record's handle stands for now. Null: not known.
+[[nodiscard]] inline bool only_changes(const Launch& launch, const capture::OperationView& known,
+                                       const FunctionState* function, const FunctionState* recorded) noexcept {
+  const capture::OperationHeader& header = known.header();
   const auto& block = known.as<capture::words::Kernel>().local;
-  return function != nullptr && function->id == known.header().function && function->grids.change() &&
-         block == capture::words::Three{launch.block.x, launch.block.y, launch.block.z} &&
-         any_device_takes(launch, *function);
+  if (function == nullptr || !function->family->launches.change() ||
+      block != capture::words::Three{launch.block.x, launch.block.y, launch.block.z} ||
+      !any_device_takes(launch, *function)) {
+    return false;
+  }
+  if (recorded == nullptr || recorded->id != header.function || recorded->family != function->family) {
+    return false;
+  }
+  return recorded == function ||
+         (family_takes(launch, *function) && family_takes(launch, *recorded) &&
+          recorded->state.load(std::memory_order_acquire) == function->state.load(std::memory_order_acquire));
 }
 
 /// Whether the record is one of a launch of the same kernel in the same way, or with another grid where grids change.
@@ -223,31 +239,51 @@ template <class Parameter, class More>
 template <class Find>
 [[nodiscard, gnu::always_inline]] inline bool same_kernel(const Launch& launch, const capture::OperationView& known,
                                                           Find&& find) noexcept {
-  return same_function(launch, known) && (same_shape(launch, known) || only_grid_changes(launch, known, find()));
+  if (!same_function(launch, known) || same_shape(launch, known)) {
+    return same_function(launch, known);
+  }
+  const FunctionState* const function = find();
+  return only_changes(launch, known, function, function);
 }
 
-/// Compares everything but the stream. `find()`: the function of the launch, or null; only called if its parameters
-/// come in one piece (cuBLASLt's do), or its grid is another one.
-template <class Find>
+/// Compares everything but the stream. `find()`: the function of the launch, `recorded()`: that the record's handle
+/// stands for now, or null; only called if the parameters of the launch come in one piece (cuBLASLt's do), or its grid
+/// or kernel is another one.
+template <class Find, class Recorded>
 [[nodiscard, gnu::always_inline]] inline Sameness compare(const Launch& launch, const capture::OperationView& known,
-                                                          Find&& find) noexcept {
-  if (!same_kernel(launch, known, find)) {
+                                                          Find&& find, Recorded&& recorded) noexcept {
+  const bool same = same_function(launch, known) && same_shape(launch, known);
+  if (!same && (!is_launch(launch, known) || !only_changes(launch, known, find(), recorded()))) {
     return Sameness::kOther;
   }
-  const Sameness sameness = launch.parameters != nullptr
-                                ? compare_parameters(
-                                      launch, known, [&](std::size_t i) { return launch.parameters[i]; },
-                                      [&](std::span<const std::byte> more) { return same_bytes(more, launch.more); })
-                                : compare_buffer(launch, known, find());
-  return sameness == Sameness::kSame && !same_shape(launch, known) ? Sameness::kOtherValues : sameness;
+  const auto same_more = [&](std::span<const std::byte> more) { return same_bytes(more, launch.more); };
+  Sameness sameness = Sameness::kOther;
+  if (launch.parameters != nullptr) {
+    sameness = compare_parameters(
+        launch, known, [&](std::size_t i) { return launch.parameters[i]; }, same_more);
+  } else {
+    const FunctionState* const function = find();
+    if (const auto* const offsets = offsets_of(launch, same ? still_same(function, known) : function);
+        offsets != nullptr) {
+      sameness = compare_parameters(
+          launch, known, [&](std::size_t i) { return launch.buffer.data() + offsets[i]; }, same_more);
+    }
+  }
+  return sameness == Sameness::kSame && !same ? Sameness::kOtherValues : sameness;
 }
 
-/// Writes the launch's grid and parameters into a copy of the record that it was compared with; `function` as there.
-inline void write_parameters(const Launch& launch, const FunctionState* function, std::byte* record) noexcept {
+/// Writes the launch's kernel, grid and parameters into a copy of the record that it was compared with; `function`: of
+/// the launch, or null if it is the record's and the parameters did not come in one piece.
+inline void write_launch(const Launch& launch, const FunctionState* function, std::byte* record) noexcept {
+  if (function != nullptr) {
+    auto& header = *reinterpret_cast<capture::OperationHeader*>(record);
+    header.function = function->id;
+    header.function_handle = launch.function;
+  }
   const capture::OperationView known(record);
   const auto shape = backends::shape_of(launch.grid, launch.block);
   std::memcpy(record + sizeof(capture::OperationHeader), &shape, sizeof(shape));
-  const std::uint32_t* const offsets = launch.parameters == nullptr ? offsets_of(launch, known, function) : nullptr;
+  const std::uint32_t* const offsets = launch.parameters == nullptr ? offsets_of(launch, function) : nullptr;
   const capture::ArgumentDescriptor* argument = known.arguments().data();
   std::byte* value = record + (known.values().data() - record);
   for (std::size_t i = 0; argument->kind != capture::ArgumentKind::kLocalMemory; ++i, ++argument) {
@@ -268,7 +304,8 @@ template <class L>
     return false;  // another thread has flushed
   }
   const auto find = [&] { return L::function_of(launch.function); };
-  const Sameness sameness = compare(launch, known, find);
+  const Sameness sameness =
+      compare(launch, known, find, [&] { return L::objects().functions.find(known.header().function_handle); });
   if (sameness == Sameness::kOther ||
       !L::is_stream(backends::Stream<typename L::Api>::of(known.header().queue_handle), stream, by_default)) {
     lane.mispredicted();
@@ -280,7 +317,8 @@ template <class L>
       return false;
     }
   } else if (!lane.hold_predicted(&error, replay::Change([&](std::byte* record) {
-               write_parameters(launch, launch.parameters == nullptr ? find() : nullptr, record);
+               const bool needed = launch.parameters == nullptr || known.header().function_handle != launch.function;
+               write_launch(launch, needed ? find() : nullptr, record);
              }))) {
     return false;
   }
@@ -306,8 +344,7 @@ template <class L, class More>
       return false;
     }
   } else {
-    const FunctionState* const function = L::function_of(launch.function);
-    const std::uint32_t* const offsets = offsets_of(launch, known, function);
+    const std::uint32_t* const offsets = offsets_of(launch, still_same(L::function_of(launch.function), known));
     if (offsets == nullptr || compare_parameters(
                                   launch, known, [&](std::size_t i) { return launch.buffer.data() + offsets[i]; },
                                   same_more) != Sameness::kSame) {
@@ -324,7 +361,8 @@ template <class L, class More>
   return true;
 }
 
-/// Of launches that share a node: any parameters, any grid where grids change, one `more`. `stretch`: Lane::stretch().
+/// Of launches that share a node: any parameters, any grid and kernel of a family where those change, one `more`.
+/// `stretch`: Lane::stretch().
 [[nodiscard, gnu::always_inline]] inline Token launch_token(const Launch& launch, const FunctionState* function,
                                                             std::uint64_t state, std::uint64_t stretch) noexcept {
   // As few steps as can be that wait for each other.
@@ -334,9 +372,11 @@ template <class L, class More>
   const Token second =
       mix(std::uint64_t{launch.block.x} << 32U | launch.block.y, std::uint64_t{launch.block.z} << 32U | launch.grid.z);
   const Token token = mix(first + launch.shared_bytes * kOdd, second);
-  if (function != nullptr && function->grids.note(token, stretch) && any_device_takes(launch, *function)) [[unlikely]] {
+  if (function != nullptr && function->family->launches.note(token, stretch) && any_device_takes(launch, *function))
+      [[unlikely]] {
     const Token block = std::uint64_t{launch.block.x} << 32U | launch.block.y << 16U | launch.block.z;
-    return mix(kKernel - function->id - state, block + launch.shared_bytes * kOdd);
+    const capture::FunctionId kernel = family_takes(launch, *function) ? ~function->family->id : function->id;
+    return mix(kKernel - kernel - state, block + launch.shared_bytes * kOdd);
   }
   return token;
 }

@@ -64,7 +64,8 @@ struct Example {
 };
 
 Sameness compared(Example& example, const Launch& launch, const capture::OperationView& record) {
-  return compare(launch, record, [&example] { return &example.function; });
+  const auto find = [&example] { return &example.function; };
+  return compare(launch, record, find, find);
 }
 
 TEST_CASE("a launch is what its record says, with attributes and without") {
@@ -123,13 +124,78 @@ TEST_CASE("where grids keep changing, a launch with another one is the same with
   CHECK(compared(example, wider, with_more) == Sameness::kOther);
 }
 
+TEST_CASE("where kernels of a family keep coming new, a launch of another one is the same with other values") {
+  const bool in_one_piece = GENERATE(false, true);
+  Example example(in_one_piece), other(in_one_piece);
+  FunctionFamily family;
+  family.id = 7;
+  constexpr LaunchLimits kLimits{6 * 7 * 8, 99};
+  for (Example* each : {&example, &other}) {
+    each->function.family = &family;
+    each->function.limits = kLimits;
+  }
+  other.function.id = 8;
+  const capture::OperationView record = example.record();
+  const auto other_launch = [&] {
+    Launch launch = other.launch();
+    launch.function = 4712;
+    return launch;
+  };
+  const auto compared_with_other = [&] {
+    return compare(
+        other_launch(), record, [&] { return &other.function; }, [&] { return &example.function; });
+  };
+  CHECK(compared_with_other() == Sameness::kOther);
+  const auto token = [](Example& of, std::uint64_t state = 0) {
+    return launch_token(of.launch(), &of.function, state, 1);
+  };
+  CHECK(token(example) != token(other));
+  for (unsigned i = 0; i < 8; ++i) {
+    example.function.id = 100 + i;
+    static_cast<void>(launch_token(example.launch(), &example.function, 0, i + 1));
+  }
+  example.function.id = 7;
+  CHECK(token(example) == token(other));
+  CHECK(compared_with_other() == Sameness::kOtherValues);
+  capture::RecordBytes written = example.bytes;
+  write_launch(other_launch(), &other.function, written.data());
+  const capture::OperationView view(written.data());
+  CHECK(view.header().function == 8);
+  CHECK(view.header().function_handle == 4712);
+  // Either kernel may take less.
+  for (FunctionState* function : {&example.function, &other.function}) {
+    for (const LaunchLimits& limits : {LaunchLimits{6 * 7 * 8 + 1, 99}, LaunchLimits{6 * 7 * 8 - 1, 99},
+                                       LaunchLimits{6 * 7 * 8, 98}, LaunchLimits()}) {
+      function->limits = limits;
+      CHECK(compared_with_other() == Sameness::kOther);
+      CHECK(token(example) != token(other));
+    }
+    function->limits = LaunchLimits{LaunchLimits::kMostThreads, 99};  // any number of threads
+    CHECK(compared_with_other() == Sameness::kOtherValues);
+    CHECK(token(example) == token(other));
+    function->limits = kLimits;
+  }
+  // What was set is another thing.
+  other.function.state = 1;
+  CHECK(compared_with_other() == Sameness::kOther);
+  CHECK(token(example) != token(other, 1));
+  other.function.state = 0;
+  // Its handle is another one's now.
+  example.function.id = 9;
+  CHECK(compared_with_other() == Sameness::kOther);
+  example.function.id = 7;
+  FunctionFamily another;
+  other.function.family = &another;
+  CHECK(compared_with_other() == Sameness::kOther);
+}
+
 TEST_CASE("the grid and the parameters of a launch are written into a record of another") {
   Example example(GENERATE(false, true));
   static_cast<void>(example.record());
   capture::RecordBytes known = example.bytes;
   Launch launch = example.launch();
   launch.grid = {8, 9, 10};
-  write_parameters(launch, &example.function, known.data());
+  write_launch(launch, &example.function, known.data());
   const auto& shape = capture::OperationView(known.data()).as<capture::words::Kernel>();
   CHECK(shape.global == capture::words::Three{48, 63, 80});
   CHECK(shape.local == capture::words::Three{6, 7, 8});
@@ -174,8 +240,8 @@ TEST_CASE("whatever else a launch asks for, it is not what the record says") {
   }));
   if (example.in_buffer) {
     CHECK(differs([](Launch& launch) { launch.buffer = launch.buffer.first(launch.buffer.size() - 6); }));
-    CHECK(compare(example.launch(), record, [] { return static_cast<const FunctionState*>(nullptr); }) ==
-          Sameness::kOther);
+    const auto none = [] { return static_cast<const FunctionState*>(nullptr); };
+    CHECK(compare(example.launch(), record, none, none) == Sameness::kOther);
     example.function.id = 8;
     CHECK(differs([](Launch& /*launch*/) {}));
     example.function.id = 7;
@@ -193,7 +259,7 @@ TEST_CASE("whatever else a launch asks for, it is not what the record says") {
       CHECK(compared(example, example.launch(), record) == Sameness::kOtherValues);
       // And these are what is written into a copy of the record.
       std::vector<std::byte> copy(record.bytes().begin(), record.bytes().end());
-      write_parameters(example.launch(), &example.function, copy.data());
+      write_launch(example.launch(), &example.function, copy.data());
       capture::RecordBytes described;
       capture::OperationWriter writer(described);
       describe_launch(example.launch(), &example.function, true, writer, 12345);

@@ -112,7 +112,7 @@ struct TestApi {
   static constexpr Status kSuccess = 0, kOutOfMemory = 2, kInvalidHandle = 400, kNotReady = 600, kNotSupported = 801,
                           kCaptureUnmatched = 903, kCaptureWrongThread = 908;
   static constexpr ContextHandle kNoContext = nullptr;
-  static constexpr bool kStreamAttributes = true, kRows = true;
+  static constexpr bool kStreamAttributes = true, kRows = true, kUpdatesFunctions = true;
 
   struct Scope {
     Scope(const Driver& /*driver*/, ContextHandle /*context*/) noexcept {}
@@ -281,6 +281,9 @@ struct TestLayer {
   static void forget_functions(std::uint64_t /*module*/) noexcept {}
   static void forget_contexts() noexcept {}
   static const FunctionState* function_of(Handle handle) noexcept { return objects().functions.find(handle); }
+  static inline bool one_handle = false;  ///< each kernel's
+  static bool has_one_handle(Handle /*function*/) noexcept { return one_handle; }
+  static void find_limits(FunctionState& /*function*/, Handle /*handle*/) noexcept {}
   static std::string name_of_function(capture::FunctionId /*function*/) { return "kernel"; }
 };
 

@@ -119,25 +119,46 @@ struct EventState {
 
 /// Of all modules, in what follows.
 inline constexpr std::uint64_t kAnyModule = ~std::uint64_t{0};
+/// Of a library: its handle and this bit, or the bit alone if nobody tells of which.
+inline constexpr std::uint64_t kLibraryBit = 1;
+
+/// Kernels that one node of a graph may be given in turn: of one name and with the same parameters. Some libraries make
+/// such a kernel for each size of their data.
+struct FunctionFamily {
+  capture::FunctionId id = 0;      ///< of the first of them
+  common::ChangingSizes launches;  ///< all of one hash are of one grid, and of one of the kernels
+};
+
+/// What a launch of a kernel may have, whatever others of its family have had.
+struct LaunchLimits {
+  /// Of a block: exactly so many, unless kMostThreads: the kernel's code may demand them.
+  std::uint32_t threads = 0;
+  std::uint32_t shared_bytes = 0;  ///< dynamic ones, at most
+  static constexpr std::uint32_t kMostThreads = 1024;
+};
 
 /// What every launch needs comes first: one cache line.
 struct alignas(64) FunctionState {
   std::atomic<std::uint64_t> handle{0};
   capture::FunctionId id = 0;
   const char* unholdable = nullptr;
-  std::atomic<std::uint64_t> state{0};  ///< what setters have set of kernels of its name
+  std::atomic<std::uint64_t> state{0};  ///< what setters have set of it, and of all that may be the same kernel
+  FunctionFamily* family = &own_family;
   /// One per parameter, then one for the dynamic shared memory, whose size is put in at each launch.
   std::vector<capture::ArgumentDescriptor> descriptors;
   std::uint32_t value_bytes = 0;
   std::vector<std::uint32_t> buffer_offsets;  ///< of each parameter in a buffer given by `extra`
   std::string name;
-  std::uint64_t module = 0;             ///< handle of what is unloaded with it; 0: not known
-  mutable common::ChangingSizes grids;  ///< all of one hash are of one grid
-  bool any_grid = true;                 ///< false: its code does not allow all that the device has
+  std::uint64_t module = 0;                          ///< handle of what is unloaded with it; 0: not known
+  bool any_grid = true;                              ///< false: its code does not allow all that the device has
+  std::atomic<LaunchLimits> limits{LaunchLimits()};  ///< none is allowed: nodes of others are not given this kernel
+  FunctionFamily own_family;                         ///< of this one alone
   FunctionState* next_free = nullptr;
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
-    grids.reset();
+    family = &own_family;
+    own_family.launches.reset();
+    limits.store({}, std::memory_order_relaxed);
     any_grid = true;
     name.clear();
     descriptors.clear();
@@ -149,7 +170,10 @@ struct alignas(64) FunctionState {
   }
   /// Whether it may be gone once this module is unloaded.
   [[nodiscard]] bool may_be_of(std::uint64_t unloaded) const noexcept {
-    return unloaded == kAnyModule || module == 0 || module == unloaded;
+    const bool of_known_library = module > kLibraryBit && (module & kLibraryBit) != 0;
+    return unloaded == kAnyModule || module == 0 || module == unloaded ||
+           // A function of a module may be of a library's.
+           ((unloaded & kLibraryBit) != 0 && !of_known_library);
   }
   /// Whether it surely is, so that the program may not use it any more. Else another thread may be launching it.
   [[nodiscard]] bool is_of(std::uint64_t unloaded) const noexcept { return module != 0 && module == unloaded; }

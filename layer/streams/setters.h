@@ -6,6 +6,7 @@
 
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -18,7 +19,8 @@
 
 namespace refrain::layer::streams {
 
-/// L has, besides what objects.h lists, function_of(handle) (makes the record of a kernel).
+/// L has, besides what objects.h lists, function_of(handle) (makes the record of a kernel), has_one_handle(handle) (no
+/// other handle of that kind is the same kernel's) and find_limits(function, handle) (FunctionState::limits).
 template <class L>
 class Setters {
  public:
@@ -40,27 +42,50 @@ class Setters {
                      Call&& call) noexcept {
     const Token name = names_.number_of(function);
     const Setting setting{entry_point, capture::mix(name, what), value};
-    const FunctionState* found = nullptr;
+    FunctionState* found = nullptr;
     return set(
         setting,
         [&] {
           const Status status = call();
-          found = status == L::Api::kSuccess ? L::function_of(function) : nullptr;
+          if (status == L::Api::kSuccess && L::function_of(function) != nullptr) {
+            found = L::objects().functions.find(function);
+          }
+          if (found != nullptr) {
+            L::find_limits(*found, function);
+          }
           return status;
         },
         [&]() REFRAIN_REQUIRES(mutex_) {
           const FunctionState* const known = L::objects().functions.find(function);
           const auto group = known == nullptr ? groups_.end() : groups_.find(known->name);
+          if (group == groups_.end()) {
+            return false;
+          }
+          if (group->second.apart) {
+            const auto own = own_.find(function);
+            return own != own_.end() && own->second.is_set(what, *value);
+          }
           // A kernel may have several handles, and nobody tells that they are one's: only the newest one's is known.
-          return group != groups_.end() && group->second.state.is_set(setting.key, *value) &&
-                 group->second.state.is_set(what, name);
+          return group->second.state.is_set(setting.key, *value) && group->second.state.is_set(what, name);
         },
         [&](SetValue now) REFRAIN_REQUIRES(mutex_) {
           Group& group = groups_[found == nullptr ? std::string() : found->name];
-          group.state.set(setting.key, now);
-          group.state.set(what, name);
-          group.notify();
-        });
+          own_[function].set(what, now);
+          join(group, function);
+          if (!group.apart) {
+            group.state.set(setting.key, now);
+            group.state.set(what, name);
+            // What others may have at most may have changed with it.
+            for (FunctionState* const other : group.functions) {
+              if (other != found) {
+                other->limits.store({}, std::memory_order_relaxed);
+              }
+            }
+          }
+          notify(group);
+        },
+        // What is held and recorded knows nothing of a kernel that was never launched.
+        [&] { return !L::has_one_handle(function) || L::objects().functions.find(function) != nullptr; });
   }
 
   /// A setter of a stream. `stream` null: one that cannot be looked at now.
@@ -80,7 +105,8 @@ class Setters {
             stream->set.set(what, now);
           }
           StreamTable<L>::all().attributes_set(stream);
-        });
+        },
+        [] { return true; });
   }
 
   /// The same of the stream that the calling thread means by `handle`. While the program captures, the driver must not
@@ -105,25 +131,34 @@ class Setters {
           around_.set(setting.key, now);
           around_.set(what, object);
           StreamTable<L>::all().set_around(around_.number());
-        });
+        },
+        [] { return true; });
   }
 
   /// A kernel was seen for the first time. May throw std::bad_alloc.
-  void adopt(FunctionState& function) {
+  void adopt(FunctionState& function, Handle handle) {
     const env::MutexLock guard(mutex_);
     Group& group = groups_[function.name];
     group.functions.push_back(&function);
-    function.state.store(group.state.number(), std::memory_order_release);
+    join(group, handle);
+    function.state.store(number_of(group, handle), std::memory_order_release);
   }
-  /// It goes: its handle may be another one's soon.
-  void forget(FunctionState& function) noexcept {
+  /// It goes, surely or perhaps: its handle may be another one's soon.
+  void forget(FunctionState& function, Handle handle, bool surely) noexcept {
     const env::MutexLock guard(mutex_);
     frequent_.clear();
+    if (const auto own = own_.find(handle); own != own_.end()) {
+      if (surely) {
+        own_.erase(own);
+      } else {
+        own->second.renew();
+      }
+    }
     const auto group = groups_.find(function.name);
     if (group != groups_.end() && std::erase(group->second.functions, &function) != 0) {
       if (!group->second.state.empty()) {
         group->second.state.renew();
-        group->second.notify();
+        notify(group->second);
       }
       if (group->second.functions.empty()) {
         groups_.erase(group);
@@ -141,13 +176,9 @@ class Setters {
  private:
   /// Kernels of one name.
   struct Group {
-    SetState state;
+    bool apart = true;  ///< no two handles are the same kernel's: each has what was set with it
+    SetState state;     ///< else: of all
     std::vector<FunctionState*> functions;
-    void notify() const noexcept {
-      for (FunctionState* function : functions) {
-        function->state.store(state.number(), std::memory_order_release);
-      }
-    }
   };
   struct Setting {
     const replay::EntryPoint& entry_point;
@@ -159,6 +190,25 @@ class Setters {
     std::size_t count = 0;
     bool several = false;  ///< which was the last one, nobody knows
   };
+
+  /// A handle of a kernel of this name is in use.
+  void join(Group& group, Handle handle) noexcept REFRAIN_REQUIRES(mutex_) {
+    if (group.apart && !L::has_one_handle(handle)) {
+      group.apart = false;
+      group.state.renew();
+      notify(group);
+    }
+  }
+  [[nodiscard]] std::uint64_t number_of(const Group& group, Handle handle) const noexcept REFRAIN_REQUIRES(mutex_) {
+    const auto own = own_.find(handle);
+    return !group.apart ? group.state.number() : own == own_.end() ? 0 : own->second.number();
+  }
+  void notify(const Group& group) noexcept REFRAIN_REQUIRES(mutex_) {
+    for (FunctionState* const function : group.functions) {
+      function->state.store(number_of(group, function->handle.load(std::memory_order_relaxed)),
+                            std::memory_order_release);
+    }
+  }
 
   template <class Known>
   [[nodiscard]] bool is_set(const Setting& setting, Known&& known) noexcept {
@@ -176,9 +226,10 @@ class Setters {
     return true;
   }
 
-  /// `known()` and `note(value)` want the lock: whether it is set already, and that it is now.
-  template <class Call, class Known, class Note>
-  Status set(const Setting& setting, Call&& call, Known&& known, Note&& note) noexcept {
+  /// `known()` and `note(value)` want the lock: whether it is set already, and that it is now. `concerns_work()`:
+  /// whether what was submitted before, by any thread, has to come before it.
+  template <class Call, class Known, class Note, class ConcernsWork>
+  Status set(const Setting& setting, Call&& call, Known&& known, Note&& note, ConcernsWork&& concerns_work) noexcept {
     Status status = L::Api::kSuccess;
     const bool same = is_set(setting, known);
     if (same) [[likely]] {
@@ -187,12 +238,24 @@ class Setters {
         return status;  // nobody has set anything else meanwhile
       }
     }
+    if (replay::Engine* const running = L::engine(); running != nullptr && !concerns_work()) {
+      set_and_note(*running, setting, same, status, call, note);
+      return status;
+    }
     HostCall<L> host_call(setting.entry_point, false);
     replay::Engine* const running = L::engine();
     if (running == nullptr) {
       return host_call.done(same ? status : call(), false);
     }
     running->state_changing();
+    running->state_changed(set_and_note(*running, setting, same, status, call, note));
+    return host_call.done(status, false);
+  }
+
+  /// `same`: it was set already, with this `status`, but another thread has set something since. True if it is set.
+  template <class Call, class Note>
+  bool set_and_note(replay::Engine& running, const Setting& setting, bool same, Status& status, Call&& call,
+                    Note&& note) noexcept {
     bool accepted = true;
     try {
       {
@@ -212,16 +275,16 @@ class Setters {
         note(alone ? setting.value : SetValue());
       }
     } catch (...) {
-      running->fail("out of memory while something was set");
+      running.fail("out of memory while something was set");
     }
-    running->state_changed(accepted);
-    return host_call.done(status, false);
+    return accepted;
   }
 
   env::Mutex mutex_;
   FirstUses names_;            ///< of handles of kernels
   FrequentSettings frequent_;  ///< changed under the lock, asked without it
   std::map<std::string, Group> groups_ REFRAIN_GUARDED_BY(mutex_);
+  std::unordered_map<Handle, SetState> own_ REFRAIN_GUARDED_BY(mutex_);  ///< what was set with a handle of a kernel
   SetState around_ REFRAIN_GUARDED_BY(mutex_);
   UnderWay under_way_ REFRAIN_GUARDED_BY(mutex_);
 };

@@ -76,13 +76,78 @@ TEST_CASE("kernels of which something was set are replayed as others are") {
   const Stretch stretch(rig);
   for (FunctionState* kernel : stretch.kernels) {
     kernel->name = "set";
-    Setters<TestLayer>::all().adopt(*kernel);
+    Setters<TestLayer>::all().adopt(*kernel, kernel->handle);
   }
   REQUIRE(Setters<TestLayer>::all().of_function(test::kHostCall, stretch.kernels[0]->handle, 1, 5, [] { return 0; }) ==
           0);
   REQUIRE(stretch.kernels[1]->state != 0);
   stretch.hold();
   CHECK(rig.device.graphs > 0);
+}
+
+TEST_CASE("what is set of a kernel that has no other handle concerns no other kernel of its name", "[promise-4]") {
+  Rig rig;
+  auto& setters = Setters<TestLayer>::all();
+  FunctionState& first = Rig::kernel();
+  FunctionState& second = Rig::kernel();
+  int calls = 0;
+  const auto set = [&](const FunctionState& kernel, std::uint64_t value) {
+    REQUIRE(setters.of_function(test::kHostCall, kernel.handle, 1, value, [&] {
+      ++calls;
+      return 0;
+    }) == 0);
+  };
+  TestLayer::one_handle = true;
+  for (FunctionState* kernel : {&first, &second}) {
+    kernel->name = "made for a size";
+    setters.adopt(*kernel, kernel->handle);
+  }
+  set(first, 5);
+  CHECK(first.state != 0);
+  CHECK(second.state == 0);
+  set(second, 5);
+  CHECK(first.state == second.state);
+  const std::uint64_t alike = first.state;
+  set(first, 6);
+  CHECK(first.state != alike);
+  CHECK(second.state == alike);
+  set(first, 5);
+  CHECK(first.state == alike);
+  CHECK(calls == 4);
+  // One of another kind may be any of them.
+  TestLayer::one_handle = false;
+  FunctionState& third = Rig::kernel();
+  third.name = first.name;
+  setters.adopt(third, third.handle);
+  CHECK(first.state != alike);
+  CHECK(third.state == first.state);
+  const std::uint64_t together = first.state;
+  third.limits = LaunchLimits{32, 100};
+  first.limits = LaunchLimits{32, 100};
+  set(first, 7);
+  CHECK(third.state == first.state);
+  CHECK(third.state != together);
+  CHECK(third.limits.load().threads == 0);
+  CHECK(first.limits.load().threads == 32);
+  for (FunctionState* kernel : {&first, &second, &third}) {
+    setters.forget(*kernel, kernel->handle, true);
+  }
+}
+
+TEST_CASE("a setter of a kernel that was never launched submits nothing of what is held", "[promise-3]") {
+  Rig rig;
+  const Stretch stretch(rig);
+  const auto set = [](Handle kernel) {
+    REQUIRE(Setters<TestLayer>::all().of_function(test::kHostCall, kernel, 1, 5, [] { return 0; }) == 0);
+  };
+  const Handle never_launched = Rig::kernel().handle + 1;
+  TestLayer::one_handle = true;
+  stretch.hold();
+  set(never_launched);
+  CHECK(rig.engine->anything_held());
+  TestLayer::one_handle = false;
+  set(never_launched);
+  CHECK_FALSE(rig.engine->anything_held());
 }
 
 TEST_CASE("what another thread holds comes before the work of a thread that is not looked at", "[promise-1]") {

@@ -22,7 +22,7 @@ class PlannedBackend final : public backends::Backend {
   [[nodiscard]] backends::Capabilities capabilities(const capture::QueueInfo& /*queue*/) noexcept override {
     backends::Capabilities result;
     result.native = result.out_of_order = result.simultaneous_use = true;
-    result.update_arguments = updates_;
+    result.update_arguments = result.update_sizes = result.update_functions = updates_;
     result.keeps_order = keeps_order_;
     return result;
   }

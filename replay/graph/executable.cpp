@@ -177,7 +177,8 @@ std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, cons
   const Partitioning partitioning = partition(result->graph_, groups, outside, mode, between);
 
   const std::size_t shortest = settings.min_graph;
-  result->can_update_ = result->can_resize_ = settings.updates == env::UpdateChoice::kAuto;
+  result->can_update_ = result->can_resize_ = result->can_change_functions_ =
+      settings.updates == env::UpdateChoice::kAuto;
   std::vector<std::size_t> recorded;  // parts
   for (const replay::Part& planned : partitioning.parts) {
     Part part;
@@ -197,6 +198,7 @@ std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, cons
       part.simultaneous = capabilities.simultaneous_use;
       result->can_update_ = result->can_update_ && capabilities.update_arguments;
       result->can_resize_ = result->can_resize_ && capabilities.update_sizes;
+      result->can_change_functions_ = result->can_change_functions_ && capabilities.update_functions;
       native = true;
       recorded.push_back(result->parts_.size());
       result->native_nodes_ += part.nodes.size();
@@ -276,18 +278,24 @@ bool only_sizes_differ(const OperationView& known, const OperationView& now) noe
   return false;
 }
 
-/// True if the operation differs from the recorded one in nothing but values and sizes that a node can be given anew,
-/// where the device can change them.
-bool only_values_differ(const OperationView& known, const OperationView& now, bool values, bool sizes) noexcept {
+/// What the device can change in a node.
+struct Changeable {
+  bool values, sizes, functions;
+};
+
+/// True if the operation differs from the recorded one in nothing but what a node can be given anew. Functions of one
+/// token may stand for each other, if they have the same parameters.
+bool only_values_differ(const OperationView& known, const OperationView& now, const Changeable& can) noexcept {
   const auto& a = known.header();
   const auto& b = now.header();
-  if (!is_changeable(known) || a.kind != b.kind || a.function != b.function || a.queue != b.queue ||
+  if (!is_changeable(known) || a.kind != b.kind ||
+      (a.function != b.function && !(can.functions && a.token == b.token)) || a.queue != b.queue ||
       a.word_count != b.word_count || a.argument_count != b.argument_count || a.value_bytes != b.value_bytes ||
       (!std::equal(known.words().begin(), known.words().end(), now.words().begin()) &&
-       !(sizes && only_sizes_differ(known, now)))) {
+       !(can.sizes && only_sizes_differ(known, now)))) {
     return false;
   }
-  if (!values) {
+  if (!can.values) {
     return std::ranges::equal(std::as_bytes(known.arguments()), std::as_bytes(now.arguments())) &&
            std::ranges::equal(known.values(), now.values());
   }
@@ -298,6 +306,9 @@ bool only_values_differ(const OperationView& known, const OperationView& now, bo
 }
 
 bool same_objects(const OperationView& a, const OperationView& b) noexcept {
+  if (a.header().function != b.header().function) {
+    return false;
+  }
   const auto x = a.arguments();
   const auto y = b.arguments();
   return std::equal(x.begin(), x.end(), y.begin(), [](const auto& s, const auto& t) { return s.object == t.object; });
@@ -320,7 +331,7 @@ bool Executable::update(std::span<const OperationView> operations) noexcept {
         if (same_work(known, operations[node])) {
           continue;
         }
-        if (!only_values_differ(known, operations[node], can_update_, can_resize_)) {
+        if (!only_values_differ(known, operations[node], {can_update_, can_resize_, can_change_functions_})) {
           return false;
         }
         objects_changed_ = objects_changed_ || !same_objects(known, operations[node]);
@@ -344,9 +355,12 @@ bool Executable::update(std::span<const OperationView> operations) noexcept {
     }
     for (const auto& part : updates_) {
       for (const backends::NodeUpdate& change : part) {
+        std::byte* const place = recorded_->storage.data() + recorded_->offsets[change.node];
+        auto& header = *reinterpret_cast<capture::OperationHeader*>(place);
+        header.function = change.operation.header().function;
+        header.function_handle = change.operation.header().function_handle;
         const auto fresh = change.operation.comparable();
-        std::memcpy(recorded_->storage.data() + recorded_->offsets[change.node] + sizeof(capture::OperationHeader),
-                    fresh.data(), fresh.size());
+        std::memcpy(place + sizeof(header), fresh.data(), fresh.size());
       }
     }
     changed_ = total;

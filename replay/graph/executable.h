@@ -56,8 +56,8 @@ class Executable {
 
   /// True if these operations are exactly the recorded ones.
   [[nodiscard]] bool matches(std::span<const capture::OperationView> operations) const noexcept;
-  /// Writes changed arguments into the command buffers, and nothing else. False if something else than
-  /// values differs or the device cannot do it; then nothing has changed, or dead() says that it has.
+  /// Writes changed arguments, sizes and functions into the command buffers, and nothing else. False if something else
+  /// differs or the device cannot do it; then nothing has changed, or dead() says that it has.
   bool update(std::span<const capture::OperationView> operations) noexcept;
   /// True if every part may be enqueued now.
   [[nodiscard]] bool available() const noexcept;
@@ -129,6 +129,7 @@ class Executable {
   bool objects_changed_ = false;
   bool can_update_ = false;
   bool can_resize_ = false;
+  bool can_change_functions_ = false;
   bool dead_ = false;
 };
 

@@ -174,6 +174,32 @@ TEST_CASE("sizes are changed where the device can change them, and nothing besid
   CHECK_FALSE(nothing->update(views_of(sized(64, 32, 100))));
 }
 
+TEST_CASE(
+    "a node is given another function where the device can do that, if both are of one token and have one layout") {
+  test::ArithmeticBackend backend;
+  backend.can_update = true;
+  backend.can_change_functions = GENERATE(true, false);
+  CAPTURE(backend.can_change_functions);
+  const auto executable = build(backend, occurrence_of({{1, 7}, {1, 7}}));
+  const auto header_of = [](Occurrence& occurrence, std::size_t index) -> capture::OperationHeader& {
+    return *reinterpret_cast<capture::OperationHeader*>(occurrence.storage.data() + occurrence.offsets[index]);
+  };
+  Occurrence other = occurrence_of({{1, 7}, {1, 7}});
+  header_of(other, 1).function = 6;
+  header_of(other, 1).function_handle = 4711;
+  CHECK_FALSE(executable->matches(views_of(other)));
+  Occurrence of_other_token = other;
+  header_of(of_other_token, 1).token = 2;
+  CHECK_FALSE(executable->update(views_of(of_other_token)));
+  CHECK(executable->update(views_of(other)) == backend.can_change_functions);
+  CHECK(executable->matches(views_of(other)) == backend.can_change_functions);
+  // What goes is known by what the nodes name now.
+  CHECK(executable->objects_changed() == backend.can_change_functions);
+  CHECK(std::ranges::count(executable->objects(), 6U) == (backend.can_change_functions ? 1 : 0));
+  CHECK(executable->operation(1).header().function_handle == (backend.can_change_functions ? 4711U : 0U));
+  CHECK_FALSE(executable->dead());
+}
+
 TEST_CASE("where only sizes can be changed, or only arguments, a node that needs no more is changed") {
   test::ArithmeticBackend backend;
   backend.can_resize = GENERATE(true, false);

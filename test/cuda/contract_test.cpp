@@ -281,6 +281,10 @@ TEST_CASE("launches with attributes, kernels of a library") {
   same_everywhere({"early_launches"}, 100);
 }
 
+TEST_CASE("kernels of one name that are loaded one after the other are one graph's, changed") {
+  same_everywhere({"versions"}, 2500);
+}
+
 TEST_CASE("setters with the same and with other values") {
   same_everywhere({"setters"}, 100);
   const Result observed = run({"setters"}, "observe");

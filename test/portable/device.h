@@ -192,8 +192,11 @@ class Device {
   /// such launches in `queue`. All queues share the rest with other threads.
   virtual void set(Queue* queue, bool all_queues, unsigned which, unsigned value) = 0;
   /// Launches the kernel "seen", which mixes what was set into `x`, with so much dynamic shared memory. The code of the
-  /// error if the driver refuses that, 0 if not.
-  virtual int launch_seen(Queue* queue, unsigned shared_bytes, Memory* x, const Order& order = {}) = 0;
+  /// error if the driver refuses that, 0 if not. `version`, where there are several: one of kVersions kernels of one
+  /// name, which says as well which it is.
+  virtual int launch_seen(Queue* queue, unsigned shared_bytes, Memory* x, const Order& order = {},
+                          unsigned version = 0) = 0;
+  static constexpr unsigned kVersions = 24;
   /// Something that programs ask all the time and that has nothing to do with work.
   virtual void ask_something() = 0;
 

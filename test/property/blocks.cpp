@@ -125,11 +125,13 @@ Block BlockMaker::make(const Owned& owned) {
 Block BlockMaker::make_seeing(const Owned& owned) {
   Block block;
   block.iterations = 20 + below(60);
+  const bool versions = chance(40);
   for (unsigned left = 2 + below(6); left != 0; --left) {
     Step step = queue_step(chance(60) ? Kind::kSeen : chance(50) ? Kind::kScale : Kind::kMix, owned, below(100));
     step.to = one_of(owned.memory);
     step.from = one_of(owned.readable);
     keep_near(owned, &step);
+    step.grows = step.kind == Kind::kSeen && versions;
     block.steps.push_back(step);
   }
   if (chance(70)) {
@@ -319,7 +321,8 @@ void BlockMaker::add_step(const Owned& owned, bool changing, Block* block) {
     step.other = -1;
     keep_near(owned, &step);
   }
-  step.grows = changing && (step.kind == Kind::kCopy || step.kind == Kind::kOdd) && chance(60);
+  step.grows =
+      changing && (step.kind == Kind::kCopy || step.kind == Kind::kOdd || step.kind == Kind::kSeen) && chance(60);
   const bool may_alternate = step.kind == Kind::kMix || step.kind == Kind::kCopy || step.kind == Kind::kScale;
   const bool both = std::ranges::find(owned.memory, step.from) != owned.memory.end() &&
                     (step.kind == Kind::kCopy || near(step, step.from));

@@ -214,8 +214,8 @@ class Worker {
       }
       case Kind::kGraph: launch_graph(step.value, queue, order); break;
       case Kind::kSeen:
-        mix_into(&values_,
-                 static_cast<std::uint64_t>(device_.launch_seen(queue, value % 3 == 0 ? kMuchShared : 0, to, order)));
+        mix_into(&values_, static_cast<std::uint64_t>(device_.launch_seen(queue, value % 3 == 0 ? kMuchShared : 0, to,
+                                                                          order, step.version_in(iteration))));
         break;
       case Kind::kClose:
         if (!step.moot && shared_.watch->closes(step.value)) {

@@ -93,7 +93,7 @@ struct Step {
   bool alternates = false;     ///< `to` and `from` change places with every iteration
   Word value = 0, change = 0;  ///< in iteration i: value + change * i
   Word offset = 0, words = kWords;
-  bool grows = false;    ///< a copy, or how many threads a kernel has: see words_in()
+  bool grows = false;    ///< a copy, or how many threads a kernel has: see words_in(); of kSeen: version_in()
   unsigned pattern = 4;  ///< bytes of a fill's pattern
   bool by_list = false;  ///< waits and event in the call's own list, not as calls of their own
   int old = -1;          ///< id of a step of an earlier block, whose event it waits for, whether or not it needs to
@@ -115,6 +115,8 @@ struct Step {
     return grows ? 1 + (words + kGrowth * iteration) % (kWords - offset) : words;
   }
   static constexpr Word kGrowth = 5;
+  /// Which of several kernels an iteration launches; 0: the only one.
+  [[nodiscard]] unsigned version_in(unsigned iteration) const noexcept { return grows ? 1 + iteration / 2 : 0; }
 };
 
 struct Block {

@@ -122,6 +122,7 @@ class Writer {
     names.words = step.grows && loop
                       ? fmt::format("(1 + ({} + {} * i) % {})", step.words, Step::kGrowth, kWords - step.offset)
                       : std::to_string(step.words_in(0));
+    names.version = !step.grows ? "0" : loop ? "1 + i / 2" : "1";
     const bool by_list = syntax_.has_lists() && submits(step.kind) && step.by_list;
     for (const Wait& wait : step.waits) {
       const std::string event = fmt::format("e{}", wait.event);

@@ -11,7 +11,7 @@ namespace property {
 
 /// What a call names, as C++ expressions.
 struct Names {
-  std::string queue, to, from, value, words;
+  std::string queue, to, from, value, words, version;
   bool to_pinned = false, from_pinned = false;
   std::vector<std::string> waits;  ///< in the call's own list; with an API that has none, calls of their own
   std::string event;               ///< the same

@@ -93,7 +93,7 @@ class StreamSyntax : public Syntax {
       case Kind::kWaitQueue: return fmt::format("{}StreamSynchronize({});", p, n.queue);
       case Kind::kWaitDevice: return hip_ ? "hipDeviceSynchronize();" : "cuCtxSynchronize();";
       case Kind::kAskSomething: return hip_ ? "hipGetDevice(&device);" : "cuCtxGetDevice(&device);";
-      case Kind::kSeen: return fmt::format("seen({}, {}, {});", n.queue, n.to, n.value);
+      case Kind::kSeen: return fmt::format("seen({}, {}, {}, {});", n.queue, n.to, n.value, n.version);
       case Kind::kSet: return fmt::format("set({}, {});", n.queue, n.value);
       case Kind::kRefused: return fmt::format("refused({}, {}, {});", n.queue, n.to, step.value);
       case Kind::kReplaceMemory:

@@ -67,6 +67,12 @@ FAULTS = [
           old="a.queue != b.queue", new="false", promise=1,
           seen="Two streams with the same work take turns; a graph of one is changed and launched for the other, out of "
                "its order."),
+    Fault("another-function-is-no-change", "replay/graph/executable.cpp",
+          old="header.function_handle = change.operation.header().function_handle;", new="", promise=1, statement=True,
+          seen="A node was given another kernel of its family; what is issued one by one is the kernel before."),
+    Fault("objects-of-another-function-not-noted", "replay/graph/executable.cpp",
+          old="a.header().function != b.header().function", new="false", promise=1,
+          seen="A kernel's module is unloaded, and the graph that was given the kernel stays in use."),
     Fault("lent-arguments-changed-in-place", "replay/graph/executable.cpp",
           old="std::exchange(lent_, false)", new="false", promise=4,
           seen="While a thread holds what a graph is predicted to have, another thread has the graph changed: the first "

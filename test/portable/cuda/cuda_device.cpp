@@ -1,6 +1,9 @@
 // The driver API of CUDA.
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstdlib>
+#include <mutex>
 
 #include "test/portable/cuda/cuda_objects.h"
 
@@ -34,6 +37,13 @@ class CudaDevice final : public Device {
     for (CUevent each : untimed_) {
       CALL_CU(cuEventDestroy(each));
     }
+#ifndef PROGRAMS_ON_HIP
+    for (CUlibrary each : tagged_libraries_) {
+      if (each != nullptr) {
+        CALL_CU(cuLibraryUnload(each));
+      }
+    }
+#endif
     for (int number = devices_ - 1; number >= 0; --number) {
       current.need(here_[static_cast<std::size_t>(number)].context);
       CALL_CU(cuModuleUnload(here_[static_cast<std::size_t>(number)].module));
@@ -348,7 +358,7 @@ class CudaDevice final : public Device {
   void set(Queue*, bool, unsigned, unsigned) override {
     fail(-1, "set");
   }
-  int launch_seen(Queue*, unsigned, Memory*, const Order&) override {
+  int launch_seen(Queue*, unsigned, Memory*, const Order&, unsigned) override {
     fail(-1, "launch_seen");
   }
 #else
@@ -373,12 +383,14 @@ class CudaDevice final : public Device {
       default: CALL_CU(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, std::size_t{1024} * (1 + value % 3))); break;
     }
   }
-  int launch_seen(Queue* queue, unsigned shared_bytes, Memory* x, const Order& order) override {
+  int launch_seen(Queue* queue, unsigned shared_bytes, Memory* x, const Order& order, unsigned version) override {
     const Ordered ordered(queue, order);
     CUdeviceptr address = native(Range{x, 0});
     void* values[] = {&address};
+    const bool one_of_many = version != 0 && index_of(queue) == 0;  // their code's variables are in one context
+    CUfunction function = one_of_many ? version_of_tagged(version) : here_[index_of(queue)].seen;
     count_call();
-    return cuLaunchKernel(here_[index_of(queue)].seen, 1, 1, 1, 16, 1, 1, shared_bytes, native(queue), values, nullptr);
+    return cuLaunchKernel(function, 1, 1, 1, one_of_many ? 32 : 16, 1, 1, shared_bytes, native(queue), values, nullptr);
   }
 #endif
   void ask_something() override {
@@ -478,6 +490,28 @@ class CudaDevice final : public Device {
     CALL_CU(cuMemFree(managed));
     release(memory);
   }
+#ifndef PROGRAMS_ON_HIP
+  /// Loaded when it is needed first; most may have much shared memory.
+  CUfunction version_of_tagged(unsigned version) {
+    const std::lock_guard lock(tagged_mutex_);
+    CUkernel& kernel = tagged_[version % kVersions];
+    if (kernel == nullptr) {
+      char code[400];
+      std::snprintf(code, sizeof(code), tagged_code(), version % kVersions);
+      CUlibrary& library = tagged_libraries_[version % kVersions];
+      CALL_CU(cuLibraryLoadData(&library, code, nullptr, nullptr, 0, nullptr, nullptr, 0));
+      CALL_CU(cuLibraryGetKernel(&kernel, library, "tagged"));
+      if (version % 5 != 0) {
+        CALL_CU(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kManyBytes, kernel, 0));
+      }
+    }
+    return reinterpret_cast<CUfunction>(kernel);
+  }
+  static const char* tagged_code() noexcept {
+    return ".version 6.0\n.target sm_50\n.address_size 64\n.visible .global .align 4 .u32 calls = %u;\n"
+           ".visible .entry tagged(.param .u64 .ptr .global .align 4 x) { ld.global.u32 %%r1, [calls]; }\n";
+  }
+#endif
 
   static constexpr std::size_t kHostPage = 4096;
   /// A device.
@@ -489,6 +523,11 @@ class CudaDevice final : public Device {
   int devices_ = 1;
   std::array<Here, kMostDevices> here_;
   bool peers_allowed_ = false;
+#ifndef PROGRAMS_ON_HIP
+  std::mutex tagged_mutex_;
+  std::array<CUkernel, kVersions> tagged_{};
+  std::array<CUlibrary, kVersions> tagged_libraries_{};
+#endif
   static thread_local std::size_t used_;                       ///< what this thread makes is of that device
   std::atomic<unsigned> made_{0};                              ///< allocations
   static constexpr int kManyBytes = 98304, kFewBytes = 49152;  ///< of dynamic shared memory

@@ -233,7 +233,7 @@ class ZeDevice : public Device {
     }
   }
   void set(Queue*, bool, unsigned, unsigned) override { fail(-1, "set"); }
-  int launch_seen(Queue*, unsigned, Memory*, const Order&) override { fail(-1, "launch_seen"); }
+  int launch_seen(Queue*, unsigned, Memory*, const Order&, unsigned) override { fail(-1, "launch_seen"); }
   void ask_something() override {
     auto properties = describe<ze_device_properties_t>(ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES);
     CALL_ZE(zeDeviceGetProperties(device_, &properties));

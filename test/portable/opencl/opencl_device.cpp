@@ -303,7 +303,7 @@ class ClDevice : public Device {
     }
   }
   void set(Queue*, bool, unsigned, unsigned) override { fail(-1, "set"); }
-  int launch_seen(Queue*, unsigned, Memory*, const Order&) override { fail(-1, "launch_seen"); }
+  int launch_seen(Queue*, unsigned, Memory*, const Order&, unsigned) override { fail(-1, "launch_seen"); }
   void ask_something() override {
     cl_uint units = 0;
     CALL_CL(clGetDeviceInfo(device_, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(units), &units, nullptr));

@@ -122,6 +122,19 @@ void counted_accesses(const std::byte* arguments, const Shape& shape, Accesses& 
   }
 }
 
+// tagged(Word* x): x[0] = x[0] * 31 + what it was launched with + what its module's variable says
+void tagged(const std::byte* arguments, const Shape& shape) {
+  auto* x = argument<Word*>(arguments, 0);
+  const auto* tag = reinterpret_cast<const Word*>(shape.variable);
+  *x = *x * 31 + static_cast<Word>(shape.set ^ (shape.set >> 32U)) + (tag != nullptr ? *tag : 0) * 1000 + shape.grid[0];
+}
+void tagged_accesses(const std::byte* arguments, const Shape& shape, Accesses& all) {
+  one_word(arguments, shape, all);
+  if (shape.variable != 0) {
+    all.reads(shape.variable, sizeof(Word));
+  }
+}
+
 void nothing(const std::byte*, const Shape&) {}
 
 const Kernel kKernels[] = {
@@ -135,6 +148,7 @@ const Kernel kKernels[] = {
     {"busy", kBusy, &busy, &one_word},
     {"seen", kSeen, &seen, &one_word},
     {"counted", kCounted, &counted, &counted_accesses},
+    {"tagged", kSeen, &tagged, &tagged_accesses, false, false, 32},
     {"nothing", {}, &nothing, &nowhere},
     {"ncclDevKernel_scale", kScale, &scale, &scale_accesses},
     {"scale_early", kScale, &scale, &scale_accesses, false, true},

@@ -77,7 +77,13 @@ struct Kernel {
   bool observable = false;
   /// Where it may begin before the kernel in front of it has ended, it does not wait for that end.
   bool begins_early = false;
+  unsigned threads = kMostThreads;  ///< of a block: its code demands exactly so many, unless kMostThreads
+  static constexpr unsigned kMostThreads = 1024;
 
+  [[nodiscard]] bool takes(const Shape& shape) const noexcept {
+    const std::size_t block = std::size_t{shape.block[0]} * shape.block[1] * shape.block[2];
+    return shape.threads() != 0 && (block == threads || (threads == kMostThreads && block < threads));
+  }
   /// Of the block of arguments.
   [[nodiscard]] std::size_t bytes() const noexcept {
     return parameters.empty() ? 0 : parameters.back().offset + parameters.back().size;

@@ -23,7 +23,7 @@ Status kernel_task(const CUDA_KERNEL_NODE_PARAMS_v2& wanted, Task* task) {
   task->shape = {{wanted.gridDimX, wanted.gridDimY, wanted.gridDimZ},
                  {wanted.blockDimX, wanted.blockDimY, wanted.blockDimZ},
                  wanted.sharedMemBytes};
-  if (task->shape.threads() == 0) {
+  if (!function->kernel->takes(task->shape)) {
     return Status::kInvalidValue;
   }
   if (const Status status = launched_with(*function, task); status != Status::kOk) {

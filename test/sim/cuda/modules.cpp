@@ -75,6 +75,20 @@ CUresult set_attribute(const Handles<Function>& own, void* handle, int attribute
   return CUDA_SUCCESS;
 }
 
+CUresult get_attribute(const Handles<Function>& own, void* handle, int attribute, int* value) {
+  const Lock lock;
+  const Function* function = own.find(handle);
+  if (function == nullptr) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  const auto set = function->attributes->find(attribute);
+  *value = set != function->attributes->end()                             ? set->second
+           : attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK         ? static_cast<int>(function->kernel->threads)
+           : attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? kMostSharedAtFirst
+                                                                          : 0;
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 }  // namespace sim::cuda
 
@@ -183,6 +197,16 @@ FACE cuFuncGetModule(CUmodule* module, CUfunction handle) {
   *module = reinterpret_cast<CUmodule>(function->module);
   return CUDA_SUCCESS;
 }
+FACE cuKernelGetLibrary(CUlibrary* library, CUkernel kernel) {
+  ENTER(cuKernelGetLibrary);
+  const Lock lock;
+  const sim::Function* function = state().kernels.find(kernel);
+  if (function == nullptr) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  *library = reinterpret_cast<CUlibrary>(function->module);
+  return CUDA_SUCCESS;
+}
 FACE cuKernelGetName(const char** name, CUkernel kernel) {
   ENTER(cuKernelGetName);
   return sim::cuda::name_of(state().kernels, kernel, name);
@@ -209,12 +233,9 @@ FACE cuFuncSetSharedMemConfig(CUfunction function, CUsharedconfig config) {
 }
 FACE cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction handle) {
   ENTER(cuFuncGetAttribute);
-  const Lock lock;
-  const sim::Function* function = state().functions.find(handle);
-  if (function == nullptr) {
-    return CUDA_ERROR_INVALID_HANDLE;
-  }
-  const auto set = function->attributes->find(attribute);
-  *value = set == function->attributes->end() ? 0 : set->second;
-  return CUDA_SUCCESS;
+  return sim::cuda::get_attribute(state().functions, handle, attribute, value);
+}
+FACE cuKernelGetAttribute(int* value, CUfunction_attribute attribute, CUkernel kernel, CUdevice) {
+  ENTER(cuKernelGetAttribute);
+  return sim::cuda::get_attribute(state().kernels, kernel, attribute, value);
 }

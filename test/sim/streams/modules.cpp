@@ -1,5 +1,6 @@
 // Functions of modules and libraries, and their launches: every image has all kernels (core/kernel.h).
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "test/sim/core/calls.h"
@@ -12,7 +13,9 @@ void read_image(Module& module, const void* image, const Context* owner) {
   const auto* text = static_cast<const char*>(image);
   if (text != nullptr && text[0] == '.' && std::strstr(text, ".global") != nullptr) {
     module.variable = allocate(owner, sizeof(std::uint32_t), MemoryType::kDevice);
-    std::memset(host(module.variable), 0, sizeof(std::uint32_t));
+    const char* const value = std::strstr(text, "calls = ");
+    const auto number = static_cast<std::uint32_t>(value == nullptr ? 0 : std::strtoul(value + 8, nullptr, 10));
+    std::memcpy(host(module.variable), &number, sizeof(number));
   }
 }
 
@@ -98,8 +101,7 @@ Status launch_kernel(const void* handle, const Shape& shape, std::vector<std::by
   if (function->context != nullptr && function->context != stream->context) {
     return Status::kInvalidHandle;
   }
-  const std::size_t threads = std::size_t{shape.block[0]} * shape.block[1] * shape.block[2];
-  if (shape.threads() == 0 || threads > 1024) {
+  if (!function->kernel->takes(shape)) {
     return Status::kInvalidValue;
   }
   Task task;

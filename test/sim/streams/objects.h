@@ -71,6 +71,8 @@ struct Event {
 };
 
 struct Module;
+/// Bytes of dynamic shared memory that a kernel may have where nobody has set another limit.
+inline constexpr int kMostSharedAtFirst = 49152;
 struct Function {
   const Kernel* kernel = nullptr;
   Module* module = nullptr;    ///< or library
@@ -83,8 +85,8 @@ struct Module {
   std::vector<Function*> functions;
   Address variable = 0;  ///< `calls`, a number of four bytes, if the image declares variables
 };
-/// What is loaded from PTX has the variable if the text declares any, in memory of the context. Otherwise there is
-/// none.
+/// What is loaded from PTX has the variable if the text declares any, in memory of the context, with the value that the
+/// text says ("calls = 5"). Otherwise there is none.
 void read_image(Module& module, const void* image, const Context* owner);
 
 struct State {

@@ -17,7 +17,6 @@ std::uint64_t number_of(std::uint64_t what, std::uint64_t value) noexcept {
 
 constexpr std::uint64_t kOfFunctions = 1ULL << 40U, kOfLaunches = 2ULL << 40U;
 constexpr int kMostShared = 8;  // …MAX_DYNAMIC_SHARED_SIZE_BYTES, in both APIs
-constexpr int kMostSharedAtFirst = 49152;
 
 }  // namespace
 
