@@ -30,8 +30,11 @@ bool clearly_less(const RecentCosts& a, const RecentCosts& b) noexcept {
   return a.greatest() * 10 < b.least() * 9;
 }
 /// By more than any disturbance: one sample of each is enough.
+bool beyond_doubt(std::uint64_t less, std::uint64_t than) noexcept {
+  return less * 2 < than;
+}
 bool beyond_doubt(std::uint64_t less, const RecentCosts& than) noexcept {
-  return than.count() != 0 && less * 2 < than.least();
+  return than.count() != 0 && beyond_doubt(less, than.least());
 }
 /// By more than samples of one kind differ among each other.
 bool surely_less(const RecentCosts& a, const RecentCosts& b) noexcept {
@@ -113,9 +116,9 @@ std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
     turn_.concluded = interval.concluded;
     turn_.trial = !interval.concluded;
     // Not for ever, if eager turns are never fair.
-    turn_.eager = !interval.concluded && interval.plan == 0 && !interval.eager_unfair &&
-                  interval.eager.count() < tuning::kIntervalsWanted &&
-                  interval.whole[interval.plan].count() > interval.whole_eager.count();
+    turn_.eager = !interval.concluded && !interval.eager_unfair &&
+                  (interval.settling || (interval.plan == 0 && interval.eager.count() < tuning::kIntervalsWanted &&
+                                         interval.whole[interval.plan].count() > interval.whole_eager.count()));
     // Where no more may be lost, an interval stays with the plan of which it is known that nothing is lost with it, if
     // there is one. (Where the program is busy with itself what is lost cannot be told from noise: see conclude().)
     const bool may_try =
@@ -224,7 +227,7 @@ void IntervalTrial::sample(Known& interval, const Costs& costs, Turn turn) {
     if (turn.plan == 0) {
       interval.waits.clear();
     }
-    interval.concluded = interval.confirming = false;
+    interval.concluded = interval.confirming = interval.settling = false;
     interval.plan = turn.plan;
     interval.tries = 0;
   }
@@ -240,6 +243,9 @@ void IntervalTrial::sample(Known& interval, const Costs& costs, Turn turn) {
     if (!turn.eager && turn.plan == 0) {
       interval.waits.add(costs.wait);
     }
+    if (turn.eager && interval.settling) {
+      interval.newest_eager_ns = costs.whole;
+    }
   }
   if (!interval.concluded) {
     interval.tries += turn.suspended || turn.plan != interval.plan ? 0 : 1;
@@ -253,14 +259,16 @@ void IntervalTrial::sample(Known& interval, const Costs& costs, Turn turn) {
   // All of the last ones were slower than eager intervals usually were: something has changed.
   const RecentCosts& mine = interval.whole[interval.plan];
   const bool regret = fair && mine.count() >= RecentCosts::kKept && mine.least() > interval.whole_eager.median();
-  if (++interval.replays >= interval.next_check || regret) {
-    ++interval.checks;
+  // Or the program has only begun then, and what was found out says nothing of what it does now.
+  const bool faster = mine.count() >= RecentCosts::kKept && beyond_doubt(mine.greatest(), interval.concluded_graph_ns);
+  if (++interval.replays >= interval.next_check || regret || faster) {
+    interval.checks += faster ? 0 : 1;
     start_over(interval);
   }
 }
 
 void IntervalTrial::start_over(Known& interval) {
-  interval.concluded = interval.confirming = interval.doubted = false;
+  interval.concluded = interval.confirming = interval.settling = interval.doubted = false;
   interval.plan = interval.tries = 0;
   interval.eager.clear();
   interval.whole_eager.clear();
@@ -370,6 +378,10 @@ void IntervalTrial::choose(Known& interval) const noexcept {
 /// Goes on to the next plan when enough is known of this one, and chooses when all were tried. True if none of them is
 /// better than eager execution.
 bool IntervalTrial::conclude(Known& interval) {
+  if (interval.settling) {
+    settle(interval);
+    return false;
+  }
   const RecentCosts& first = interval.replay[0];
   // No plan makes up for half as long again; and one sample is enough where each is dear.
   const std::uint64_t needed = decisive(interval) >= tuning::kLongIntervalNs ? 1 : tuning::kClearWanted;
@@ -429,14 +441,35 @@ bool IntervalTrial::conclude(Known& interval) {
       clearly_less(interval.whole_eager, whole)) {
     return declines(interval);
   }
+  interval.settling = true;
+  interval.newest_eager_ns = 0;
+  return false;
+}
+
+/// Eager intervals were measured first, when the program had only begun: its code was being loaded, its memory was new.
+/// If one that comes now shows that they say nothing any more, all is measured once more.
+void IntervalTrial::settle(Known& interval) const {
+  const std::uint64_t newest = interval.newest_eager_ns;
+  if (newest == 0 && interval.tries < tuning::kMostTries) {
+    return;
+  }
+  interval.settling = false;
+  const std::uint64_t with_graphs = interval.whole[interval.plan].low();
+  if (newest != 0 && !interval.settled_before && (newest < with_graphs || beyond_doubt(newest, interval.whole_eager))) {
+    start_over(interval);
+    interval.settled_before = true;
+    return;
+  }
   log_outcome(interval, "graphs stay");
+  interval.settled_before = false;
+  interval.concluded_eager_ns = std::min(interval.whole_eager.low(), newest != 0 ? newest : ~newest);
+  interval.concluded_graph_ns = with_graphs;
   interval.concluded = true;
   interval.graphs = {};
   interval.replays = 0;
   const std::uint64_t worth =
       interval.whole_eager.low() / std::max<std::uint64_t>(interval.whole[interval.plan].low(), 1);
   interval.next_check = next_check(worth, interval.checks);
-  return false;
 }
 
 /// Of what is mostly the program's own doing all is measured once more before graphs are declined: in a phase of the
@@ -469,7 +502,9 @@ void IntervalTrial::log_outcome(const Known& interval, const char* outcome) cons
 
 IntervalSummary IntervalTrial::summary_of(const Known& interval) const {
   IntervalSummary summary;
-  summary.state = interval.concluded ? IntervalSummary::State::kReplaying : IntervalSummary::State::kTrial;
+  const bool was_concluded = interval.concluded_eager_ns != 0;
+  summary.state =
+      interval.concluded || was_concluded ? IntervalSummary::State::kReplaying : IntervalSummary::State::kTrial;
   summary.submissions = interval.submissions;
   summary.seen = interval.seen;
   summary.eager_ns = interval.whole_eager.low();
@@ -478,6 +513,11 @@ IntervalSummary IntervalTrial::summary_of(const Known& interval) const {
     summary.plans[plan] = {interval.whole[plan].low(), interval.whole[plan].count(), interval.in_graphs[plan]};
   }
   summary.plan = std::min(interval.plan, plans_ - 1);
+  // Of one moment: samples with graphs go on, and the program may have become another one.
+  if (was_concluded) {
+    summary.eager_ns = interval.concluded_eager_ns;
+    summary.plans[summary.plan].ns = interval.concluded_graph_ns;
+  }
   return summary;
 }
 

@@ -184,8 +184,12 @@ class IntervalTrial {
     RecentCosts waits;       ///< how long the program waited at the end, with the first plan
     std::uint32_t plan = 0;  ///< the one that is being tried, or that was chosen
     std::uint32_t tries = 0;
-    bool confirming = false;  ///< a later plan seems faster, and the first one is measured once more
+    bool confirming = false;            ///< a later plan seems faster, and the first one is measured once more
+    bool settling = false;              ///< the plan is chosen, and one more interval runs eagerly, in the same moment
+    bool settled_before = false;        ///< and then all was measured anew
+    std::uint64_t newest_eager_ns = 0;  ///< that one, whole
     bool concluded = false;
+    std::uint64_t concluded_eager_ns = 0, concluded_graph_ns = 0;  ///< whole ones, when it was last concluded
     bool doubted = false;  ///< graphs seemed to lose, and it is being measured once more
     /// Intervals with graphs of which it is not known yet what they would have cost without.
     struct Unpaid {
@@ -225,6 +229,7 @@ class IntervalTrial {
   void sample(Known& interval, const Costs& costs, Turn turn);
   [[nodiscard]] std::int64_t loss(Known& interval, const Costs& costs, Turn turn) const noexcept;
   bool conclude(Known& interval);
+  void settle(Known& interval) const;
   [[nodiscard]] static bool declines(Known& interval);
   static void start_over(Known& interval);
   void log_outcome(const Known& interval, const char* outcome) const;
