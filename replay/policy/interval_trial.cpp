@@ -120,9 +120,10 @@ std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
                   (interval.settling || (interval.plan == 0 && interval.eager.count() < tuning::kIntervalsWanted &&
                                          interval.whole[interval.plan].count() > interval.whole_eager.count()));
     // Where no more may be lost, an interval stays with the plan of which it is known that nothing is lost with it, if
-    // there is one. (Where the program is busy with itself what is lost cannot be told from noise: see conclude().)
-    const bool may_try =
-        interval.concluded || turn_.eager || may_lose || mostly_by_itself(interval.eager, interval.whole_eager);
+    // there is one. (Where the program is busy with itself what is lost cannot be told from noise: see conclude(). And
+    // what was concluded before is soon concluded again.)
+    const bool may_try = interval.concluded || turn_.eager || may_lose || interval.concluded_eager_ns != 0 ||
+                         mostly_by_itself(interval.eager, interval.whole_eager);
     const std::uint32_t fallback_plan = may_try ? kChunkPlans : paying_plan(interval);
     turn_.suspended = !may_try && fallback_plan == kChunkPlans;
     turn_.plan = fallback_plan == kChunkPlans ? interval.plan : fallback_plan;
@@ -260,7 +261,9 @@ void IntervalTrial::sample(Known& interval, const Costs& costs, Turn turn) {
   const RecentCosts& mine = interval.whole[interval.plan];
   const bool regret = fair && mine.count() >= RecentCosts::kKept && mine.least() > interval.whole_eager.median();
   // Or the program has only begun then, and what was found out says nothing of what it does now.
-  const bool faster = mine.count() >= RecentCosts::kKept && beyond_doubt(mine.greatest(), interval.concluded_graph_ns);
+  const bool faster = mine.count() >= RecentCosts::kKept &&
+                      beyond_doubt(mine.greatest(), interval.concluded_graph_ns) &&
+                      !mostly_by_itself(interval.eager, interval.whole_eager);
   if (++interval.replays >= interval.next_check || regret || faster) {
     interval.checks += faster ? 0 : 1;
     start_over(interval);
@@ -441,8 +444,13 @@ bool IntervalTrial::conclude(Known& interval) {
       clearly_less(interval.whole_eager, whole)) {
     return declines(interval);
   }
-  interval.settling = true;
-  interval.newest_eager_ns = 0;
+  if (by_itself) {  // one more says nothing, and neither does the whole
+    const std::uint64_t saved = interval.eager.low() - std::min(chosen.low(), interval.eager.low());
+    stay(interval, whole.low() + saved);
+  } else {
+    interval.settling = true;
+    interval.newest_eager_ns = 0;
+  }
   return false;
 }
 
@@ -454,21 +462,25 @@ void IntervalTrial::settle(Known& interval) const {
     return;
   }
   interval.settling = false;
-  const std::uint64_t with_graphs = interval.whole[interval.plan].low();
-  if (newest != 0 && !interval.settled_before && (newest < with_graphs || beyond_doubt(newest, interval.whole_eager))) {
+  if (newest != 0 && !interval.settled_before &&
+      (newest < interval.whole[interval.plan].low() || beyond_doubt(newest, interval.whole_eager))) {
     start_over(interval);
     interval.settled_before = true;
     return;
   }
+  stay(interval, std::min(interval.whole_eager.low(), newest != 0 ? newest : ~newest));
+}
+
+/// The graphs stay. `eager_ns`: what the interval would take without them, now.
+void IntervalTrial::stay(Known& interval, std::uint64_t eager_ns) const {
   log_outcome(interval, "graphs stay");
   interval.settled_before = false;
-  interval.concluded_eager_ns = std::min(interval.whole_eager.low(), newest != 0 ? newest : ~newest);
-  interval.concluded_graph_ns = with_graphs;
+  interval.concluded_eager_ns = eager_ns;
+  interval.concluded_graph_ns = interval.whole[interval.plan].low();
   interval.concluded = true;
   interval.graphs = {};
   interval.replays = 0;
-  const std::uint64_t worth =
-      interval.whole_eager.low() / std::max<std::uint64_t>(interval.whole[interval.plan].low(), 1);
+  const std::uint64_t worth = eager_ns / std::max<std::uint64_t>(interval.concluded_graph_ns, 1);
   interval.next_check = next_check(worth, interval.checks);
 }
 

@@ -230,6 +230,7 @@ class IntervalTrial {
   [[nodiscard]] std::int64_t loss(Known& interval, const Costs& costs, Turn turn) const noexcept;
   bool conclude(Known& interval);
   void settle(Known& interval) const;
+  void stay(Known& interval, std::uint64_t eager_ns) const;
   [[nodiscard]] static bool declines(Known& interval);
   static void start_over(Known& interval);
   void log_outcome(const Known& interval, const char* outcome) const;
