@@ -45,7 +45,8 @@ CUresult CudaLayer::free_in_order(std::uint64_t address, CUstream stream) noexce
 }
 
 CudaLayer::WithoutPoolWaits::WithoutPoolWaits(const std::uint64_t* pool, CUcontext context) noexcept {
-  const backends::ContextScope scope(cuda::runtime.driver, context);
+  // A stream that nobody knows yet is nearly always one of the current context.
+  const backends::ContextScope scope(cuda::runtime.driver, context != nullptr ? context : current_context());
   const backends::RelaxedCapture relaxed(cuda::runtime.driver);
   CUdevice device = 0;
   auto its_pool = reinterpret_cast<CUmemoryPool>(pool == nullptr ? 0 : *pool);
