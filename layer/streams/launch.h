@@ -189,6 +189,17 @@ template <class Parameter, class More>
   return function != nullptr && function->id == known.header().function ? function : nullptr;
 }
 
+/// Not inlined, and neither is only_changes(): hardly any launch needs them, and all others would save more registers.
+[[nodiscard, gnu::hot, gnu::noinline]] inline Sameness compare_buffer(const Launch& launch,
+                                                                      const capture::OperationView& known,
+                                                                      const FunctionState* function) noexcept {
+  const std::uint32_t* const offsets = offsets_of(launch, function);
+  return offsets == nullptr ? Sameness::kOther
+                            : compare_parameters(
+                                  launch, known, [&](std::size_t i) { return launch.buffer.data() + offsets[i]; },
+                                  [&](std::span<const std::byte> more) { return same_bytes(more, launch.more); });
+}
+
 /// Whether the record is one of a launch whose parameters are known.
 [[nodiscard, gnu::always_inline]] inline bool is_launch(const Launch& launch,
                                                         const capture::OperationView& known) noexcept {
@@ -217,8 +228,9 @@ template <class Parameter, class More>
 
 /// Whether nothing but the grid differs from the record, or the kernel is another one of the same family, and may.
 /// `function`: of the launch; `recorded`: that the record's handle stands for now. Null: not known.
-[[nodiscard]] inline bool only_changes(const Launch& launch, const capture::OperationView& known,
-                                       const FunctionState* function, const FunctionState* recorded) noexcept {
+[[nodiscard, gnu::noinline]] inline bool only_changes(const Launch& launch, const capture::OperationView& known,
+                                                      const FunctionState* function,
+                                                      const FunctionState* recorded) noexcept {
   const capture::OperationHeader& header = known.header();
   const auto& block = known.as<capture::words::Kernel>().local;
   if (function == nullptr || !function->family->launches.change() ||
@@ -256,19 +268,11 @@ template <class Find, class Recorded>
   if (!same && (!is_launch(launch, known) || !only_changes(launch, known, find(), recorded()))) {
     return Sameness::kOther;
   }
-  const auto same_more = [&](std::span<const std::byte> more) { return same_bytes(more, launch.more); };
-  Sameness sameness = Sameness::kOther;
-  if (launch.parameters != nullptr) {
-    sameness = compare_parameters(
-        launch, known, [&](std::size_t i) { return launch.parameters[i]; }, same_more);
-  } else {
-    const FunctionState* const function = find();
-    if (const auto* const offsets = offsets_of(launch, same ? still_same(function, known) : function);
-        offsets != nullptr) {
-      sameness = compare_parameters(
-          launch, known, [&](std::size_t i) { return launch.buffer.data() + offsets[i]; }, same_more);
-    }
-  }
+  const Sameness sameness = launch.parameters != nullptr
+                                ? compare_parameters(
+                                      launch, known, [&](std::size_t i) { return launch.parameters[i]; },
+                                      [&](std::span<const std::byte> more) { return same_bytes(more, launch.more); })
+                                : compare_buffer(launch, known, same ? still_same(find(), known) : find());
   return sameness == Sameness::kSame && !same ? Sameness::kOtherValues : sameness;
 }
 

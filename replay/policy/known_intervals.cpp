@@ -23,8 +23,11 @@ std::vector<KnownInterval> IntervalTrial::known() const {
   for (const auto& [hash, interval] : known_) {
     const std::uint32_t plan = interval.plan;
     if (interval.concluded && interval.whole_eager.count() != 0 && interval.replay[plan].count() != 0) {
+      // Of one moment, as in reports; where another run has found it out, and it was not checked: what that said.
+      const bool here = interval.concluded_eager_ns != 0;
       all.push_back({hash, interval.submissions, interval.seen, plan, interval.in_graphs[plan], interval.eager.low(),
-                     interval.replay[plan].low(), interval.whole_eager.low(), interval.whole[plan].low()});
+                     interval.replay[plan].low(), here ? interval.concluded_eager_ns : interval.whole_eager.low(),
+                     here ? interval.concluded_graph_ns : interval.whole[plan].low()});
     }
   }
   std::ranges::sort(all, std::ranges::greater(), &KnownInterval::seen);

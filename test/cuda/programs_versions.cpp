@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "test/cuda/program.h"
+#include "test/portable/cuda/tagged_code.h"
 
 using namespace program;
 
@@ -21,12 +22,7 @@ struct Version {
   CUkernel kernel = nullptr;
 
   void load(unsigned tag) {
-    char code[400];
-    std::snprintf(code, sizeof(code),
-                  ".version 6.0\n.target sm_50\n.address_size 64\n.visible .global .align 4 .u32 calls = %u;\n"
-                  ".visible .entry tagged(.param .u64 .ptr .global .align 4 x) { ld.global.u32 %%r1, [calls]; }\n",
-                  tag);
-    CHECK_CU(cuLibraryLoadData(&library, code, nullptr, nullptr, 0, nullptr, nullptr, 0));
+    CHECK_CU(cuLibraryLoadData(&library, tagged_code(tag).c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0));
     CHECK_CU(cuLibraryGetKernel(&kernel, library, "tagged"));
   }
   void unload() {

@@ -1,11 +1,11 @@
 // The driver API of CUDA.
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 
 #include "test/portable/cuda/cuda_objects.h"
+#include "test/portable/cuda/tagged_code.h"
 
 namespace portable {
 namespace {
@@ -493,23 +493,18 @@ class CudaDevice final : public Device {
 #ifndef PROGRAMS_ON_HIP
   /// Loaded when it is needed first; most may have much shared memory.
   CUfunction version_of_tagged(unsigned version) {
+    const unsigned number = version % kVersions;  // whoever loads it, it is the same
     const std::lock_guard lock(tagged_mutex_);
-    CUkernel& kernel = tagged_[version % kVersions];
+    CUkernel& kernel = tagged_[number];
     if (kernel == nullptr) {
-      char code[400];
-      std::snprintf(code, sizeof(code), tagged_code(), version % kVersions);
-      CUlibrary& library = tagged_libraries_[version % kVersions];
-      CALL_CU(cuLibraryLoadData(&library, code, nullptr, nullptr, 0, nullptr, nullptr, 0));
+      CUlibrary& library = tagged_libraries_[number];
+      CALL_CU(cuLibraryLoadData(&library, tagged_code(number).c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0));
       CALL_CU(cuLibraryGetKernel(&kernel, library, "tagged"));
-      if (version % 5 != 0) {
+      if (number % 5 != 0) {
         CALL_CU(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kManyBytes, kernel, 0));
       }
     }
     return reinterpret_cast<CUfunction>(kernel);
-  }
-  static const char* tagged_code() noexcept {
-    return ".version 6.0\n.target sm_50\n.address_size 64\n.visible .global .align 4 .u32 calls = %u;\n"
-           ".visible .entry tagged(.param .u64 .ptr .global .align 4 x) { ld.global.u32 %%r1, [calls]; }\n";
   }
 #endif
 
