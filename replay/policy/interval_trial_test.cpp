@@ -53,6 +53,27 @@ TEST_CASE("graphs that only seemed to be faster because eager intervals came fir
   CHECK(intervals.entry->state() == GraphEntry::State::kBypassing);
 }
 
+TEST_CASE("each of two intervals with a short one between them is compared with itself") {
+  // Between short ones so many times; a step of a language model, for example, where two lengths take turns.
+  const std::size_t apart = GENERATE(1U, 2U, 3U);
+  Intervals intervals(1);
+  const auto cost = [&](bool eager, std::uint32_t) { return intervals.submissions * (eager ? 100 : 60); };
+  std::array<int, 2> eager{}, proven{};
+  for (int step = 0; step < 200; ++step) {
+    const auto which = static_cast<std::size_t>(step % 2);
+    intervals.submissions = 100 + which;
+    eager[which] += intervals.gate.eager_turn() ? 1 : 0;
+    proven[which] += intervals.gate.proven() ? 1 : 0;
+    intervals.run_fairly(cost, 1);
+    intervals.submissions = 8;
+    intervals.run_fairly(cost, static_cast<int>(apart));
+  }
+  for (const std::size_t which : {0U, 1U}) {
+    CHECK(eager[which] <= 12);
+    CHECK(proven[which] >= 80);
+  }
+}
+
 TEST_CASE("intervals that do not come any more make room for others") {
   Intervals intervals(1);
   const auto cost = [](bool eager, std::uint32_t) { return eager ? 20'000 : 10'000; };
