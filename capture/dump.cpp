@@ -8,10 +8,11 @@
 namespace refrain::capture {
 namespace {
 
-void show(const DumpOptions& options, const Capture& capture, DumpOutput& out) {
+void show(const DumpOptions& options, std::span<const Capture> captures, DumpOutput& out) {
   if (options.format == DumpFormat::kTrace) {
-    return dump_trace(capture, out);
+    return dump_trace(captures, out);
   }
+  const Capture& capture = captures.front();
   const Analysis analysis = analyse(capture, options.forecast);
   switch (options.format) {
     case DumpFormat::kGraph: return dump_graph(capture, analysis, options.graph.value_or(0), out);
@@ -30,31 +31,42 @@ int run_dump(const DumpOptions& options, std::FILE* out, std::FILE* err) noexcep
     const auto say = [&](const std::string& message) {
       std::fprintf(err, "refrain dump: %s\n", env::escaped(message).c_str());
     };
+    std::vector<std::string> files = options.more;
+    files.insert(files.begin(), options.file);
+    std::string reading;
     try {
-      std::string error;
-      const auto capture = read_capture(options.file, &error, options.max_memory);
-      if (!capture) {
-        say(error);
-        return 1;
+      std::vector<Capture> captures;
+      bool damaged = false;
+      for (const std::string& file : files) {
+        reading = file;
+        std::string error;
+        auto capture = read_capture(file, &error, options.max_memory);
+        if (!capture) {
+          say(error);
+          return 1;
+        }
+        if (!capture->cut_short.empty()) {
+          say("note: '" + file + "' is " + capture->cut_short + "; what comes before is shown");
+        }
+        damaged = damaged || capture->damaged;
+        captures.push_back(std::move(*capture));
       }
-      if (!capture->cut_short.empty()) {
-        say("note: '" + options.file + "' is " + capture->cut_short + "; what comes before is shown");
-      }
+      const std::size_t graphs = captures.front().graphs.size();
       const bool wants_graph = options.format == DumpFormat::kGraph || options.format == DumpFormat::kDot;
-      if (wants_graph && options.graph.value_or(0) >= capture->graphs.size() &&
+      if (wants_graph && options.graph.value_or(0) >= graphs &&
           (options.graph || options.format == DumpFormat::kGraph)) {
         say(fmt::format("'{}' has no graph {}; it has {}, numbered from 0", options.file, options.graph.value_or(0),
-                        capture->graphs.size()));
+                        graphs));
         return 1;
       }
       DumpOutput output(out);
-      show(options, *capture, output);
+      show(options, captures, output);
       output.flush();
-      return capture->damaged ? 1 : 0;
+      return damaged ? 1 : 0;
     } catch (const OutputFailed& problem) {
       say(std::string("cannot write the output: ") + problem.what());
     } catch (const std::exception& problem) {
-      say("cannot show '" + options.file + "': " + problem.what());
+      say("cannot show '" + reading + "': " + problem.what());
     }
   } catch (...) {
     std::fputs("refrain dump: out of memory\n", err);

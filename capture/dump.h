@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "capture/analysis.h"
 
@@ -26,10 +27,11 @@ struct DumpOptions {
   std::optional<std::uint32_t> graph;  ///< as numbered in the summary
   std::uint64_t max_memory = 0;        ///< bytes; 0: what format::max_memory() allows for the file
   Forecast forecast;                   ///< not empty
+  std::vector<std::string> more = {};  ///< kTrace: captures of processes that ran beside it, for the same timeline
 };
 
 /// Writes to `out` while it reads; problems go to `err`, one line each. Returns the exit status of the program: 0, or 1
-/// if the file cannot be read or has no such graph. A file cut short is read up to its last good record, with a note on
+/// if a file cannot be read or has no such graph. A file cut short is read up to its last good record, with a note on
 /// `err`, and returns 0. Nothing that a terminal obeys is written, whatever the file holds. Never throws.
 int run_dump(const DumpOptions& options, std::FILE* out, std::FILE* err) noexcept;
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "capture/analysis.h"
 #include "capture/dump_output.h"
@@ -19,6 +20,7 @@ void dump_json(const Capture& capture, const Analysis& analysis, DumpOutput& out
 /// Graphs that never came are left out.
 void dump_csv(const Capture& capture, const Analysis& analysis, DumpOutput& out);
 void dump_dot(const Capture& capture, const Analysis& analysis, std::optional<std::uint32_t> graph, DumpOutput& out);
-void dump_trace(const Capture& capture, DumpOutput& out);
+/// At least one; each is a process of one timeline, by the clock of the day.
+void dump_trace(std::span<const Capture> captures, DumpOutput& out);
 
 }  // namespace refrain::capture

@@ -9,9 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "capture/analysis.h"
-#include "capture/file_recorder.h"
 #include "capture/reader.h"
-#include "replay/forecast/forecast.h"
+#include "test/capture/dumps.h"
 #include "test/capture/records.h"
 #include "test/capture/temporary_file.h"
 
@@ -19,39 +18,6 @@ namespace refrain::capture {
 namespace {
 
 using Catch::Contains;
-
-struct Output {
-  int status = 0;
-  std::string out, err;
-};
-
-Output dump(const std::string& file, DumpFormat format, std::optional<std::uint32_t> graph = {}) {
-  char *out = nullptr, *err = nullptr;
-  std::size_t out_size = 0, err_size = 0;
-  std::FILE* out_stream = ::open_memstream(&out, &out_size);
-  std::FILE* err_stream = ::open_memstream(&err, &err_size);
-  Output result;
-  result.status = run_dump({file, format, graph, 0, replay::forecast}, out_stream, err_stream);
-  std::fclose(out_stream);
-  std::fclose(err_stream);
-  result.out.assign(out, out_size);
-  result.err.assign(err, err_size);
-  std::free(out);
-  std::free(err);
-  return result;
-}
-
-void record_to(const std::string& file, const std::function<void(Recorder&, Stream&)>& program) {
-  FileRecorderOptions options;
-  options.file = file;
-  options.command = "./heat \"512\"";
-  std::string error;
-  const auto recorder = open_file_recorder(options, &error);
-  INFO(error);
-  REQUIRE(recorder != nullptr);
-  describe_program(*recorder);
-  program(*recorder, recorder->open_stream(1));
-}
 
 // One of everything that explain knows.
 void mixed(Recorder&, Stream& stream) {
@@ -380,51 +346,6 @@ TEST_CASE("JSON and trace are JSON and agree with the text") {
   CHECK(slices > 5);
 }
 
-TEST_CASE("trace: each call on the track of its lane, and on that of its queue, with numbers that can be summed") {
-  TemporaryFile file;
-  {
-    FileRecorderOptions options;
-    options.file = file.name();
-    options.timed_calls = 100;
-    std::string error;
-    const auto recorder = open_file_recorder(options, &error);
-    REQUIRE(recorder != nullptr);
-    describe_program(*recorder);
-    TestRecord record;
-    for (std::uint64_t lane = 1; lane <= 2; ++lane) {
-      Stream& stream = recorder->open_stream(lane);
-      for (std::uint64_t i = 1; i <= 3; ++i) {
-        stream.operation(
-            record.kernel({.function = 1, .queue = lane, .sequence = i, .time_ns = 1'000'000 * i, .host_ns = 2500}));
-      }
-      stream.host_call("clFinish", 4'000'000);
-      stream.host_call_done(9'000'000);
-    }
-  }
-  const auto trace = nlohmann::json::parse(dump(file.name(), DumpFormat::kTrace).out);
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> tracks, groups;
-  std::map<std::string, std::pair<int, std::uint64_t>> sums;  // of each track: slices and ns
-  for (const auto& event : trace["traceEvents"]) {
-    const std::pair<std::uint64_t, std::uint64_t> track(event["pid"], event["tid"]);
-    if (event["ph"] == "M") {
-      (event["name"] == "thread_name" ? tracks : groups)[track] = event["args"]["name"];
-    }
-  }
-  for (const auto& event : trace["traceEvents"]) {
-    if (event["ph"] == "X" && event["cat"] != "stretch") {
-      auto& [slices, ns] = sums[tracks.at({event["pid"], event["tid"]})];
-      ++slices;
-      ns += event["args"]["took_ns"].get<std::uint64_t>();
-      CHECK(event["dur"].get<double>() * 1000 == Approx(event["args"]["took_ns"].get<double>()));
-    }
-  }
-  CHECK(sums["lane 1: calls"] == std::pair(4, std::uint64_t{3 * 2500 + 5'000'000}));
-  CHECK(sums["queue 1: calls that gave it work"] == std::pair(3, std::uint64_t{7500}));
-  CHECK(sums["queue 2: calls that gave it work"] == std::pair(3, std::uint64_t{7500}));
-  CHECK(groups.size() == 2);
-  CHECK(std::ranges::count(groups, "Test device", [](const auto& group) { return group.second; }) == 1);
-}
-
 TEST_CASE("JSON has the bytes of each argument") {
   TemporaryFile file;
   record_to(file.name(), [](Recorder&, Stream& stream) {
@@ -438,37 +359,6 @@ TEST_CASE("JSON has the bytes of each argument") {
   CHECK(arguments[0]["bytes"] == "01b0000000000000");
   CHECK(arguments[1]["bytes"] == "2a000000");
   CHECK(arguments[2]["bytes"] == "2b000000");
-}
-
-TEST_CASE("in a trace a loop within a loop takes the time of what is in it") {
-  TemporaryFile file;
-  record_to(file.name(), [](Recorder&, Stream& stream) {
-    TestRecord record;
-    std::uint64_t sequence = 0, time = 1'000'000;
-    const auto stretch = [&](FunctionId function) {
-      stream.operation(record.kernel({.function = function, .sequence = ++sequence, .time_ns = time += 1000}));
-      stream.host_call("clFinish", time += 1000);
-    };
-    for (int outer = 0; outer < 10; ++outer) {
-      for (int inner = 0; inner < 5; ++inner) {
-        stretch(1);
-        stretch(2);
-      }
-      stretch(3);
-    }
-  });
-  const auto trace = nlohmann::json::parse(dump(file.name(), DumpFormat::kTrace).out);
-  std::vector<std::string> names;
-  for (const auto& event : trace["traceEvents"]) {
-    if (event["ph"] == "X") {
-      names.push_back(event["name"]);
-      CHECK(event["dur"] >= 1.0);  // us
-    }
-  }
-  // Nothing came behind the last turn, so it is told by itself.
-  CHECK(names == std::vector<std::string>{"loop x 9", "loop x 5", "graph 0: stencil", "graph 1: residual",
-                                          "graph 2: axpy", "loop x 5", "graph 0: stencil", "graph 1: residual",
-                                          "graph 2: axpy"});
 }
 
 TEST_CASE("CSV: a line for each graph, with as many values as the first line names") {

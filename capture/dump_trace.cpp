@@ -1,7 +1,8 @@
-// --trace: a timeline for chrome://tracing and Perfetto. Three groups of tracks: lanes with their stretches and calls,
-// and for each device its queues. What can be counted is a number, so that a query can sum it.
+// --trace: a timeline for chrome://tracing and Perfetto. Three groups of tracks of each process: lanes with their
+// stretches and calls, and for each device its queues. What can be counted is a number, so that a query can sum it.
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "capture/dump_formats.h"
 #include "capture/json_writer.h"
@@ -12,19 +13,40 @@ namespace {
 /// Tracks of a lane: what Chrome calls a thread.
 constexpr std::uint64_t kTracksOfLane = 2;
 
+/// Numbers of processes, and of devices, which Chrome takes for processes: those of different hosts may be the same.
+class ProcessNumbers {
+ public:
+  std::uint64_t of_process(std::uint64_t wanted) {
+    while (!taken_.insert(wanted).second) {
+      ++wanted;
+    }
+    return wanted;
+  }
+  std::uint64_t of_device() { return of_process(kFirstDevice); }
+
+ private:
+  /// No process has this number.
+  static constexpr std::uint64_t kFirstDevice = std::uint64_t{1} << 30U;
+
+  std::unordered_set<std::uint64_t> taken_;
+};
+
+/// The tracks of one process.
 class Trace {
  public:
-  Trace(const Capture& capture, DumpOutput& out) : capture_(capture), json_(out) {}
+  /// `start_ns`: the beginning of the timeline, by the clock of the day.
+  Trace(const Capture& capture, std::uint64_t start_ns, ProcessNumbers& numbers, JsonWriter& json)
+      : capture_(capture),
+        later_ns_(capture.start_realtime_ns - start_ns),
+        numbers_(numbers),
+        process_(numbers.of_process(capture.process)),
+        json_(json) {}
 
   void run() {
-    json_.begin_object();
-    json_.member("displayTimeUnit", "ns");
-    json_.key("traceEvents");
-    json_.begin_array();
-    name_of_track("process_name", capture_.process, 0, capture_.command.empty() ? "program" : capture_.command);
+    name_of_track("process_name", process_, 0, capture_.command.empty() ? "program" : capture_.command);
     for (const LaneHistory& lane : capture_.lanes) {
       const std::uint64_t track = kTracksOfLane * lane.lane;
-      name_of_track("thread_name", capture_.process, track, "lane " + std::to_string(lane.lane));
+      name_of_track("thread_name", process_, track, "lane " + std::to_string(lane.lane));
       // Where a part ends depends on the first item of the next one.
       std::vector<HistoryItem> before;
       lane.for_each_part([&](std::span<const HistoryItem> part) {
@@ -34,8 +56,6 @@ class Trace {
       items(track, before, ~std::uint64_t{0}, true);
     }
     calls();
-    json_.end_array();
-    json_.end_object();
   }
 
  private:
@@ -54,7 +74,7 @@ class Trace {
 
   double microseconds(std::uint64_t time) const {
     // Times before the file was opened are possible and become negative.
-    return static_cast<double>(static_cast<std::int64_t>(time - capture_.start_steady_ns)) / 1e3;
+    return static_cast<double>(static_cast<std::int64_t>(time - capture_.start_steady_ns + later_ns_)) / 1e3;
   }
 
   void begin_slice(std::string_view name, const char* category, std::uint64_t process, std::uint64_t track,
@@ -104,7 +124,7 @@ class Trace {
     const std::string name = item.body != 0 ? "loop x " + grouped(item.repeat)
                                             : "graph " + std::to_string(item.graph) + ": " + label(item.graph) +
                                                   (item.repeat > 1 ? ", x " + grouped(item.repeat) : "");
-    begin_slice(name, item.body != 0 ? "loop" : "stretch", capture_.process, track, item.first_ns, last);
+    begin_slice(name, item.body != 0 ? "loop" : "stretch", process_, track, item.first_ns, last);
     if (item.body != 0) {
       json_.member("turns", item.total);
       json_.member("shown inside", "the first turn");
@@ -126,16 +146,16 @@ class Trace {
   void calls() {
     for (const LaneCalls& lane : capture_.calls) {
       const std::uint64_t track = kTracksOfLane * lane.lane + 1;
-      name_of_track("thread_name", capture_.process, track, "lane " + std::to_string(lane.lane) + ": calls");
+      name_of_track("thread_name", process_, track, "lane " + std::to_string(lane.lane) + ": calls");
       lane.for_each([&](const TimedCall& call) {
         if (call.what.is_host_call()) {
-          begin_slice(capture_.ended_by(call.what.entry_point), "host call", capture_.process, track, call.begin_ns,
+          begin_slice(capture_.ended_by(call.what.entry_point), "host call", process_, track, call.begin_ns,
                       call.end_ns);
           json_.member("took_ns", call.end_ns - call.begin_ns);
           end_slice();
           return;
         }
-        submission(call, lane.lane, capture_.process, track);
+        submission(call, lane.lane, process_, track);
         const std::uint64_t device = track_of(call.what.queue);
         submission(call, lane.lane, device, call.what.queue);
       });
@@ -160,8 +180,9 @@ class Trace {
   std::uint64_t track_of(ObjectId queue) {
     const auto known = capture_.queues.find(queue);
     const ObjectId device = known == capture_.queues.end() ? 0 : known->second.device;
-    const auto [place, is_new] = devices_.try_emplace(device, kFirstDevice + devices_.size());
+    const auto [place, is_new] = devices_.try_emplace(device);
     if (is_new) {
+      place->second = numbers_.of_device();
       capture_.charge(64);
       const auto info = std::ranges::find(capture_.devices, device, &DeviceInfo::id);
       name_of_track("process_name", place->second, 0,
@@ -186,19 +207,29 @@ class Trace {
     return known;
   }
 
-  /// No process has this number.
-  static constexpr std::uint64_t kFirstDevice = std::uint64_t{1} << 30U;
-
   const Capture& capture_;
-  JsonWriter json_;
+  const std::uint64_t later_ns_;  ///< than the beginning of the timeline; may have wrapped around
+  ProcessNumbers& numbers_;
+  const std::uint64_t process_;
+  JsonWriter& json_;
   std::unordered_map<std::uint32_t, std::string> labels_;
   std::unordered_map<ObjectId, std::uint64_t> devices_, queues_;
 };
 
 }  // namespace
 
-void dump_trace(const Capture& capture, DumpOutput& out) {
-  Trace(capture, out).run();
+void dump_trace(std::span<const Capture> captures, DumpOutput& out) {
+  JsonWriter json(out);
+  json.begin_object();
+  json.member("displayTimeUnit", "ns");
+  json.key("traceEvents");
+  json.begin_array();
+  ProcessNumbers numbers;
+  for (const Capture& capture : captures) {
+    Trace(capture, captures.front().start_realtime_ns, numbers, json).run();
+  }
+  json.end_array();
+  json.end_object();
 }
 
 }  // namespace refrain::capture

@@ -56,9 +56,16 @@ struct Seen {
   Ids code, contents;
 };
 
+std::uint64_t nanoseconds(std::chrono::milliseconds time) {
+  return static_cast<std::uint64_t>(std::chrono::nanoseconds(time).count());
+}
+
 class FileRecorder final : public Recorder {
  public:
-  explicit FileRecorder(const FileRecorderOptions& options) : options_(options), timed_(options.timed_calls) {}
+  explicit FileRecorder(const FileRecorderOptions& options)
+      : options_(options),
+        timed_(options.timed_calls),
+        window_(options.skipped_stretches, nanoseconds(options.length)) {}
   ~FileRecorder() override;
 
   bool start(std::string* error);
@@ -84,11 +91,12 @@ class FileRecorder final : public Recorder {
   /// The analysis does not know that the graphs and calls are only named here.
   void add_lane(std::uint64_t lane) REFRAIN_REQUIRES(lanes_mutex_) REFRAIN_NO_THREAD_SAFETY_ANALYSIS {
     lanes_.push_back(
-        std::make_unique<LaneWriter>(lane, signal_, options_.max_behind, graphs_, calls_, regions_, timed_));
+        std::make_unique<LaneWriter>(lane, signal_, options_.max_behind, graphs_, calls_, regions_, timed_, window_));
   }
   void run() noexcept;
   [[nodiscard]] bool fits(std::uint64_t bytes) REFRAIN_REQUIRES(definitions_mutex_);
   void say_if_out_of_memory() noexcept;
+  void end_if_over() REFRAIN_REQUIRES(work_mutex_);
   void drain() REFRAIN_REQUIRES(work_mutex_);
   void write(Extent extent) REFRAIN_REQUIRES(work_mutex_);
   void declare_queues() REFRAIN_REQUIRES(work_mutex_, definitions_mutex_);
@@ -127,6 +135,7 @@ class FileRecorder final : public Recorder {
   HostCalls calls_ REFRAIN_GUARDED_BY(work_mutex_);
   RegionUses regions_ REFRAIN_GUARDED_BY(work_mutex_);
   CallAllowance timed_ REFRAIN_GUARDED_BY(work_mutex_);
+  CaptureWindow window_ REFRAIN_GUARDED_BY(work_mutex_);
   std::atomic<bool> failed_{false};
   const Clock::time_point started_ = Clock::now();
   Clock::time_point written_ REFRAIN_GUARDED_BY(work_mutex_) = started_;
@@ -138,6 +147,12 @@ FileRecorder::~FileRecorder() {
     sem_post(&signal_.wake);
     thread_.join();
     flush();
+    const env::MutexLock lock(work_mutex_);
+    if (window_.to_skip() != 0) {
+      env::log_warning("capture: nothing was captured: the program ended " + std::to_string(window_.to_skip()) +
+                       " stretches before the " + std::to_string(options_.skipped_stretches) +
+                       " that capture_skip leaves out were over");
+    }
   }
   signal_.stopped.store(true, std::memory_order_relaxed);
 }
@@ -298,12 +313,29 @@ void FileRecorder::run() noexcept {
       if (now >= next) {
         write(Extent::kNews);
       }
+      end_if_over();
     });
     if (now >= next) {
       next = Clock::now() + options_.flush_interval;
     }
   }
   say_if_out_of_memory();
+}
+
+/// Where no more will be captured, lanes need not tell any more.
+void FileRecorder::end_if_over() {
+  if (!window_.over() || signal_.stopped.load(std::memory_order_relaxed)) {
+    return;
+  }
+  {
+    const env::MutexLock lock(lanes_mutex_);
+    if (std::ranges::any_of(lanes_, [](const auto& lane) { return lane->has_open_stretch(); })) {
+      return;
+    }
+  }
+  write(Extent::kEverything);
+  signal_.stopped.store(true, std::memory_order_relaxed);
+  env::log_info("capture: the time of capture_seconds is over; '" + writer_.name() + "' is complete");
 }
 
 void FileRecorder::say_if_out_of_memory() noexcept {

@@ -19,6 +19,10 @@ struct FileRecorderOptions {
   bool contents = false;  ///< store buffer contents (Recorder::wants_contents)
   /// Calls of which begin and end are told, the first ones of the program.
   std::uint64_t timed_calls = 0;
+  /// Stretches that are left out first, of all lanes together, and for how long what comes then is captured; 0: to the
+  /// end.
+  std::uint64_t skipped_stretches = 0;
+  std::chrono::milliseconds length{0};
   std::string command;  ///< the program's command line, for people; may be empty
   /// New work reaches the file within this time (a killed process loses no more), and within a
   /// hundredth of the run's length where only repeat counts have grown.

@@ -60,6 +60,13 @@ void LaneWriter::operation(const OperationView& operation) {
     header.value_bytes = 0;
     return this->operation(OperationView(reinterpret_cast<const std::byte*>(&header)));
   }
+  if (skips(operation.header().time_ns)) {
+    if (operation.has(kBlocking)) {
+      skipping_ = false;
+      window_.skipped();
+    }
+    return;
+  }
   times_.submission(operation);
   splitter_.operation(operation);
   if (splitter_.open_count() == 1) {
@@ -73,7 +80,17 @@ void LaneWriter::operation(const OperationView& operation) {
 }
 
 void LaneWriter::host_call(const char* name, std::uint64_t time_ns) {
-  times_.host_call(cut(name, time_ns).entry_point, time_ns);
+  if (std::exchange(skipping_, false)) {
+    window_.skipped();
+  } else if (has_open_stretch() || !window_.closed()) {
+    times_.host_call(cut(name, time_ns).entry_point, time_ns);
+  }
+}
+
+/// A submission comes. A stretch is captured as a whole or not at all.
+bool LaneWriter::skips(std::uint64_t now_ns) {
+  skipping_ = skipping_ || (!has_open_stretch() && !window_.takes(now_ns));
+  return skipping_;
 }
 
 HostCallCount& LaneWriter::cut(const char* name, std::uint64_t time_ns) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "capture/call_times.h"
+#include "capture/capture_window.h"
 #include "capture/encode.h"
 #include "capture/format.h"
 #include "capture/graph_deduplicator.h"
@@ -43,11 +44,12 @@ class HostCalls {
 class LaneWriter final : public StretchSink {
  public:
   LaneWriter(std::uint64_t lane, WriterSignal& signal, std::size_t max_behind, GraphDeduplicator& graphs,
-             HostCalls& calls, RegionUses& regions, CallAllowance& timed)
+             HostCalls& calls, RegionUses& regions, CallAllowance& timed, CaptureWindow& window)
       : stream_(lane, signal, max_behind),
         graphs_(graphs),
         calls_(calls),
         regions_(regions),
+        window_(window),
         times_(lane, timed),
         splitter_(*this) {}
 
@@ -68,6 +70,7 @@ class LaneWriter final : public StretchSink {
 
   [[nodiscard]] bool changed() const noexcept { return changed_; }
   [[nodiscard]] std::size_t open_items() const noexcept { return history_.open().size(); }
+  [[nodiscard]] bool has_open_stretch() const noexcept { return splitter_.open_count() != 0; }
   /// There is an open stretch that the file does not tell about yet.
   [[nodiscard]] bool has_unwritten() const noexcept { return splitter_.open_count() != 0 && !open_written_; }
   /// … and nothing came since the last look.
@@ -79,12 +82,15 @@ class LaneWriter final : public StretchSink {
   void take_news(bool with_open_stretch, std::vector<encode::LaneNews>& news);
 
  private:
+  bool skips(std::uint64_t now_ns);
   HostCallCount& cut(const char* name, std::uint64_t time_ns);
 
   LaneStream stream_;
   GraphDeduplicator& graphs_;
   HostCalls& calls_;
   RegionUses& regions_;
+  CaptureWindow& window_;
+  bool skipping_ = false;                           ///< what came since the last host call is not captured
   const env::Region* region_ = nullptr;             ///< that the lane is in
   const env::Region* region_of_stretch_ = nullptr;  ///< that the open stretch began in
   CallTimes times_;

@@ -156,7 +156,7 @@ PYTHON
 
 # build_preset PRESET [TARGET...]: configures and builds (everything without targets) in the folder $build.
 build_preset() {
-  local preset=$1 options=() target targets=()
+  local preset=$1 options=(-DREFRAIN_UNITY=ON) target targets=()
   shift
   choose_build_folder "$preset"
   # Made from another place, for example of a copied tree: start anew.

@@ -42,6 +42,8 @@ capture::Recorder* open_recorder(const env::Settings& settings) {
   options.mode = env::permissions(settings.file_mode);
   options.contents = settings.portable;
   options.timed_calls = settings.capture_calls;
+  options.skipped_stretches = static_cast<std::uint64_t>(settings.capture_skip);
+  options.length = std::chrono::seconds(settings.capture_seconds);
   options.command = env::command_text(command_line(), settings.capture_command);
   std::string error;
   std::unique_ptr<capture::Recorder> recorder = capture::open_file_recorder(options, &error);

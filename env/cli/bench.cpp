@@ -1,32 +1,9 @@
 #include "replay/bench/bench.h"
 
-#include <charconv>
-
 #include "env/cli/commands.h"
 #include "env/cli/options.h"
 
 namespace refrain::env {
-namespace {
-
-// "8,32,0" → {8, 32, 0}
-std::vector<std::uint32_t> numbers(const std::string& list, const char* option) {
-  std::vector<std::uint32_t> result;
-  const char* position = list.data();
-  const char* const end = position + list.size();
-  for (;;) {
-    std::uint32_t number = 0;
-    const auto [next, error] = std::from_chars(position, end, number);
-    if (error != std::errc() || (next != end && *next != ',')) {
-      throw UsageError(std::string(option) + ": '" + list + "' is not a list of numbers such as 8,32,128");
-    }
-    result.push_back(number);
-    if (next == end) return result;
-    position = next + 1;
-  }
-}
-
-}  // namespace
-
 int bench_command(const CommandArguments& arguments) {
   CLI::App app(
       "Replays the graphs of a capture without the application, eagerly and as command buffers, checks that\n"
@@ -72,8 +49,8 @@ int bench_command(const CommandArguments& arguments) {
   if (const auto status = parse(app, arguments, nullptr)) return *status;
   if (files.size() != 1) throw UsageError("bench needs one capture file; usage: refrain bench [OPTIONS] FILE");
   bench.file = files.front();
-  if (!graphs.empty()) bench.graphs = numbers(graphs, "--graph");
-  if (!chunks.empty()) bench.chunk_sizes = numbers(chunks, "--chunks");
+  if (!graphs.empty()) bench.graphs = number_list(graphs, "--graph");
+  if (!chunks.empty()) bench.chunk_sizes = number_list(chunks, "--chunks");
   return replay::run_bench(bench, stdout, stderr);
 }
 

@@ -57,6 +57,16 @@ expect 2 "'x' is not an option" "$refrain" run x -- true
 expect 2 "'x' is not expected" "$refrain" env x
 expect 2 "Try 'refrain run --help'" "$refrain" run --bogus -- true
 expect 2 "'8-32' is not a list of numbers" "$refrain" bench --chunks 8-32 x.rfn
+expect 2 "'x' is not a list of numbers" "$refrain" extract --graph x -o new.rfn x.rfn
+expect 2 'needs a capture file, --graph and -o' "$refrain" extract --graph 1 x.rfn
+expect 1 'x.rfn' "$refrain" extract --graph 1 -o new.rfn x.rfn
+expect 2 '--trace one or several' "$refrain" dump --json x.rfn y.rfn
+expect 2 'no command; usage: refrain capture' "$refrain" capture --seconds 5
+expect 2 "--capture-seconds: '-1' is out of range" "$refrain" capture --seconds -1 -- true
+expect 2 'exclude each other' "$refrain" capture --skip 3 --capture-skip 4 -- true
+expect 2 'capture is a mode of its own' "$refrain" capture --mode observe -- true
+expect 0 '^capture 5 100$' "$refrain" capture --seconds 5 --skip 100 -- \
+  sh -c 'echo "$REFRAIN_MODE $REFRAIN_CAPTURE_SECONDS $REFRAIN_CAPTURE_SKIP"'
 for format in summary json csv dot trace; do expect 2 'exclude each other' "$refrain" dump --explain --$format x.rfn; done
 
 # The command's own status comes through, as a shell has it for signals.

@@ -11,6 +11,7 @@ namespace refrain::env {
 using CommandArguments = std::vector<std::string>;
 
 int run_command(const CommandArguments& arguments);               ///< returns only if the command can't be executed
+int capture_command(const CommandArguments& arguments);           ///< run, in capture mode
 int env_command(const CommandArguments& arguments);               ///< prints what run would set
 int doctor_command(const CommandArguments& arguments);            ///< says what was found and whether the layer gets in
 int touch_cuda_command(const CommandArguments& arguments);        ///< makes a CUDA call; for doctor, not for users
@@ -22,6 +23,7 @@ int report_command(const CommandArguments& arguments);      ///< makes a page ab
 int check_command(const CommandArguments& arguments);       ///< says whether a file stays within a budget
 int diff_command(const CommandArguments& arguments);        ///< says what differs between two files
 int bench_command(const CommandArguments& arguments);       ///< replays a capture alone
+int extract_command(const CommandArguments& arguments);     ///< makes a smaller capture
 int ctl_command(const CommandArguments& arguments);         ///< tells a running process something, or asks it
 int completion_command(const CommandArguments& arguments);  ///< prints a shell's completion
 int pages_command(const CommandArguments& arguments);       ///< writes manual pages and completions; for the build

@@ -25,7 +25,10 @@ int dump_command(const CommandArguments& arguments) {
   app.add_flag("--json", json, "Everything but code and contents, as JSON");
   app.add_flag("--csv", csv, "The graphs as a table of values with commas between, a line for each");
   app.add_flag("--dot", dot, "Graphviz: pictures of all graphs, or of the one of --graph; what repeats stands once");
-  app.add_flag("--trace", trace, "Timeline of lanes and queues for chrome://tracing and Perfetto, as JSON");
+  app.add_flag("--trace", trace,
+               "Timeline of lanes and queues for chrome://tracing and Perfetto, as JSON; of several captures (the "
+               "ranks of a job): "
+               "all of them");
   app.add_flag("--explain", explain, "What keeps submissions from being replayed, what would gain most first");
   std::uint64_t max_memory_mb = 0;
   app.add_option("--max-memory-mb", max_memory_mb,
@@ -34,9 +37,11 @@ int dump_command(const CommandArguments& arguments) {
       ->type_name("MiB")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 24));
   std::vector<std::string> files;
-  app.add_option("FILE", files, "The capture file");
+  app.add_option("FILE", files, "The capture file; with --trace: files");
   if (const auto status = parse(app, arguments, nullptr)) return *status;
-  if (files.size() != 1) throw UsageError("dump needs one capture file; usage: refrain dump [OPTIONS] FILE");
+  if (files.empty() || (files.size() > 1 && !trace)) {
+    throw UsageError("dump needs one capture file, --trace one or several; usage: refrain dump [OPTIONS] FILE");
+  }
   if (summary + json + csv + dot + trace + explain > 1) {
     throw UsageError("--summary, --json, --csv, --dot, --trace and --explain exclude each other");
   }
@@ -45,6 +50,7 @@ int dump_command(const CommandArguments& arguments) {
 
   using capture::DumpFormat;
   dump.file = files.front();
+  dump.more.assign(files.begin() + 1, files.end());
   dump.forecast = replay::forecast;
   dump.graph = graph;
   dump.max_memory = max_memory_mb << 20U;

@@ -18,6 +18,7 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"run", run_command, "run a command with Refrain active: refrain run [OPTIONS] -- COMMAND"},
+    {"capture", capture_command, "run a command and write down what it submits: refrain capture [OPTIONS] -- COMMAND"},
     {"env", env_command, "print what run would set, for a shell; --undo: what takes it back"},
     {"doctor", doctor_command, "say what was found here and whether Refrain gets in: refrain doctor [-- COMMAND]"},
     {"settings", settings_command, "print the settings that are in force, or all that is known of them (--json)"},
@@ -30,6 +31,7 @@ constexpr Command kCommands[] = {
     {"check", check_command, "say whether a capture or a report stays within a budget: refrain check BUDGET FILE"},
 #if REFRAIN_HAVE_BENCH
     {"bench", bench_command, "replay a capture alone, eager against native: refrain bench FILE"},
+    {"extract", extract_command, "make a capture of some graphs of a capture: refrain extract --graph N -o NEW FILE"},
 #endif
     {"ctl", ctl_command, "tell a running process to stop or go on, or ask for its report: refrain ctl PID ACTION"},
     {"completion", completion_command, "print the completion of bash, zsh or fish: refrain completion SHELL"},

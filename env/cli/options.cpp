@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 
 #include "env/cli/interposers.h"
@@ -182,6 +183,22 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   }
   if (!text.empty()) lines.emplace_back(text);
   return lines;
+}
+
+std::vector<std::uint32_t> number_list(const std::string& list, const char* option) {
+  std::vector<std::uint32_t> result;
+  const char* position = list.data();
+  const char* const end = position + list.size();
+  for (;;) {
+    std::uint32_t number = 0;
+    const auto [next, error] = std::from_chars(position, end, number);
+    if (error != std::errc() || (next != end && *next != ',')) {
+      throw UsageError(std::string(option) + ": '" + list + "' is not a list of numbers such as 8,32,128");
+    }
+    result.push_back(number);
+    if (next == end) return result;
+    position = next + 1;
+  }
 }
 
 void set_usage(CLI::App& app, const std::string& usage) {

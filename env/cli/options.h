@@ -59,6 +59,9 @@ void set_usage(CLI::App& app, const std::string& usage);
 /// allowed only if `rest` is given, starts at the first argument that is not an option. Throws UsageError.
 std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments, std::vector<std::string>* rest);
 
+/// "8,32,0" → {8, 32, 0}. Throws UsageError, which names `option`.
+std::vector<std::uint32_t> number_list(const std::string& list, const char* option);
+
 /// While one is there parse() shows it the options of the command that called, does nothing else, and has the command
 /// return. Of one thread.
 class OptionReader {

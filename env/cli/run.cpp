@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <functional>
 #include <iostream>
 
 #include "env/cli/commands.h"
@@ -12,10 +13,13 @@
 #include "env/escape.h"
 
 namespace refrain::env {
-int run_command(const CommandArguments& arguments) {
+namespace {
+
+/// What both commands do; `name` is that of the command, `more` what only one of them can be told.
+int run(CLI::App& app, const std::string& name, const CommandArguments& arguments,
+        const std::function<void(std::vector<Variable>&)>& more) {
   Arguments split = split_arguments(arguments);
-  CLI::App app("Runs a command with Refrain active in it and in the programs that it starts.", "refrain run");
-  set_usage(app, "refrain run [OPTIONS] -- COMMAND [ARGUMENTS...]");
+  set_usage(app, name + " [OPTIONS] -- COMMAND [ARGUMENTS...]");
   app.footer(
       "The exit status is that of the command; 2: wrong usage, 126: the command can't be executed,\n"
       "127: there is no such command, 1: anything else. Settings come from the environment\n"
@@ -28,11 +32,12 @@ int run_command(const CommandArguments& arguments) {
   }
   // Without "--" everything from the first argument that is no option is the command.
   if (!split.separated) split.command = rest;
-  if (split.command.empty()) throw UsageError("no command; usage: refrain run [OPTIONS] -- COMMAND [ARGUMENTS...]");
+  if (split.command.empty()) throw UsageError("no command; usage: " + name + " [OPTIONS] -- COMMAND [ARGUMENTS...]");
 
   // What nothing can be preloaded into need not try: the dynamic linker would complain.
   const ProgramFile program = check_program(split.command.front());
-  const std::vector<Variable> given = options.variables();
+  std::vector<Variable> given = options.variables();
+  if (more) more(given);
   const std::vector<Variable> variables = activation(given, program.path, program.obstacle.empty());
   apply(variables);
   std::vector<SettingProblem> problems;
@@ -49,6 +54,40 @@ int run_command(const CommandArguments& arguments) {
   const int error = errno;
   std::cerr << "refrain: can't execute '" << escaped(split.command[0]) << "': " << ::strerror(error) << "\n";
   return error == ENOENT ? kNotFound : kNotExecutable;
+}
+
+}  // namespace
+
+int run_command(const CommandArguments& arguments) {
+  CLI::App app("Runs a command with Refrain active in it and in the programs that it starts.", "refrain run");
+  return run(app, "refrain run", arguments, nullptr);
+}
+
+int capture_command(const CommandArguments& arguments) {
+  CLI::App app(
+      "Runs a command and writes what it submits to a file, for refrain dump, report, diff, check, extract and bench.\n"
+      "Changes nothing of what the command does. The same as refrain run --capture.",
+      "refrain capture");
+  std::string seconds, skip;
+  app.add_option("--seconds", seconds, "For so long only; the same as --capture-seconds")->type_name("S");
+  app.add_option("--skip", skip, "Not the first N stretches, from wait to wait; the same as --capture-skip")
+      ->type_name("N");
+  return run(app, "refrain capture", arguments, [&](std::vector<Variable>& given) {
+    Settings scratch;
+    const auto add = [&](const char* name, const std::string& value) {
+      if (const auto problem = set(scratch, name, value, kCommandLine)) throw UsageError(problem->message);
+      for (const Variable& other : given) {
+        if (other.name != environment_name(name)) continue;
+        if (other.value == value) return;
+        throw UsageError(std::string(name) == "mode" ? "capture is a mode of its own; 'refrain run' takes others"
+                                                     : "two values of " + option_name(name) + " exclude each other");
+      }
+      given.push_back({environment_name(name), value});
+    };
+    add("mode", "capture");
+    if (!seconds.empty()) add("capture_seconds", seconds);
+    if (!skip.empty()) add("capture_skip", skip);
+  });
 }
 
 }  // namespace refrain::env

@@ -67,6 +67,16 @@ def main() -> int:
         capture = work / "app.rfn"
         output(refrain, "run", "-o", capture, "--portable", "--", *program)
         hold("dump", output(refrain, "dump", "--json", capture), schemas["dump"])
+        # Of the graph that came most often, by itself.
+        part = work / "part.rfn"
+        graphs = json.loads(output(refrain, "dump", "--json", capture))["graphs"]
+        most = max(range(len(graphs)), key=lambda graph: graphs[graph]["occurrences"] * len(graphs[graph]["nodes"]))
+        output(refrain, "extract", "--graph", str(most), "-o", part, capture)
+        run = json.loads(output(refrain, "bench", "--json", "--quiet", "--repetitions", "3", part))
+        hold("dump of what was extracted", output(refrain, "dump", "--json", part), schemas["dump"])
+        if len(run["results"]) + len(run["skipped"]) != 1 or part.stat().st_size > capture.stat().st_size:
+            failures += 1
+            print(f"FAILED: extract: {part.stat().st_size} of {capture.stat().st_size} bytes, bench says {run}")
         hold("bench", output(refrain, "bench", "--json", "--quiet", "--repetitions", "3", capture), schemas["bench"])
     print("all as expected" if not failures else f"{failures} failures")
     return 1 if failures else 0
