@@ -144,6 +144,14 @@ def test_reports(page: browser.Browser, made: dict[str, pathlib.Path]) -> None:
     page.click(".graphs tbody tr")
     check("what became of submissions", "50.0 % replayed" in page.run("document.querySelector('.fates').getAttribute('aria-label')"))
     check("a report's graph", "eagerly" in page.run("document.querySelector('.details').textContent"))
+    page.run("document.querySelector('canvas').focus()")
+    page.press("Home", 36)
+    page.press("ArrowRight", 39)
+    page.press("ArrowRight", 39)
+    check("a report's timeline: what ran", "lane 1: interval with graphs: 40 submissions, 39 of them in graphs (they pay), 3.0 ms"
+          in page.run("document.querySelector('.told').textContent"), page.run("document.querySelector('.told').textContent"))
+    check("where its time went", "300.0 ms" in page.run("document.querySelector('table').textContent"),
+          page.run("document.querySelector('table').textContent"))
     check("its reasons", "the call blocks" in page.run("document.querySelector('.obstacles').textContent"))
     quiet(page, "report")
     page.open(made["compared"])

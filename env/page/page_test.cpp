@@ -204,6 +204,50 @@ TEST_CASE("a report is taken over as what it should be, whatever its values are"
   CHECK(input["not_replayed"][0]["advice"] == "");
 }
 
+TEST_CASE("a report's timeline tells what ran from wait to wait") {
+  TemporaryFile file;
+  json report = small_report();
+  const auto timeline_of_report = [&](const json& lanes) {
+    report["timeline"] = lanes;
+    write(file.name(), report.dump());
+    return read_input(file.name(), replay::forecast)["timeline"];
+  };
+  CHECK(read_input((write(file.name(), report.dump()), file.name()), replay::forecast)["timeline"].is_null());
+  const json good = {{"lane", 4},
+                     {"left_out", 0},
+                     {"begin_ns", {0, 1000}},
+                     {"waiting_ns", {300, 1400}},
+                     {"end_ns", {900, 1500}},
+                     {"submissions", {10, 10}},
+                     {"in_graphs", {0, 9}},
+                     {"how", {1, 3}}};
+  const json timeline = timeline_of_report(json::array({good}));
+  CHECK(timeline["from"] == "report");
+  CHECK(timeline["length_ns"] == 1500);
+  REQUIRE(timeline["lanes"].size() == 1);
+  const json& lane = timeline["lanes"][0];
+  CHECK(lane["lane"] == 4);
+  CHECK(lane["states"] == json({{1, 400}, {1, 300}, {2, 700}}));  // with graphs, without, waits
+  CHECK(timeline["names"][0] == json({"10 submissions, 0 of them in graphs (without them, to be compared)", 5, -1}));
+  CHECK(timeline["names"][2] == json({"10 submissions, 9 of them in graphs (they pay)", 4, -1}));
+  const auto took = bytes_of(lane["took"]);
+  REQUIRE(took.size() == 16);
+  CHECK(took[0] + 256 * took[1] == 300);
+  CHECK(took[4] + 256 * took[5] == 600);
+  // Columns of different lengths, times that run backwards, other types: such a lane is not shown.
+  for (const auto& [name, value] : std::initializer_list<std::pair<const char*, json>>{{"how", {1}},
+                                                                                       {"end_ns", {200, 1500}},
+                                                                                       {"begin_ns", {0, 800}},
+                                                                                       {"submissions", {10, "ten"}},
+                                                                                       {"in_graphs", 7},
+                                                                                       {"waiting_ns", {-1, 3}}}) {
+    json bad = good;
+    bad[name] = value;
+    INFO(name);
+    CHECK(timeline_of_report(json::array({bad, good}))["lanes"].size() == 1);
+  }
+}
+
 TEST_CASE("what is neither a report nor a capture is refused by name") {
   TemporaryFile file;
   for (const std::string text : {"", "{}", "[1, 2", "REFRFN\r\n", "{\"share_replayed\": 1}"}) {

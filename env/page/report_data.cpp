@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "env/page/report_timeline.h"
 #include "env/regular_file.h"
 
 namespace refrain::page {
@@ -106,6 +107,7 @@ nlohmann::json report_data(const std::string& file) {
   result["host_calls"] = counts_of(report, "cut_by");
   result["regions"] = taken_list(report, "regions", {"entered", "submissions", "replayed"}, {"name"});
   result["intervals"] = intervals_of(report);
+  result["timeline"] = report_timeline(report);
   result["graphs"] = taken_list(report, "graphs",
                                 {"operations", "recorded", "bypassed", "launched", "changed", "builds", "variants",
                                  "parts", "native_nodes", "memory_bytes", "eager_us", "replay_us", "saved_us"},

@@ -75,6 +75,9 @@ Lane::Lane(LaneContext& context, std::uint64_t number)
       region_(context.regions, stream_),
       current_submission_({parts(context), prediction_, gate_, stream_, replaying_}),
       trailing_(context),
+      timeline_(replaying_ && context.settings.timeline != 0
+                    ? std::make_unique<IntervalTimeline>(static_cast<std::uint64_t>(context.settings.timeline))
+                    : nullptr),
       profile_due_(context.profile.wanted() ? kFirstProfile : ~std::uint64_t{0}) {
   context.backend.submission_pause().add(beside_);
 #pragma GCC diagnostic push
@@ -266,7 +269,11 @@ int Lane::leave() noexcept {
     return;
   }
   waited_ = true;
-  if (intervals_.waited_as_before(now_ns())) [[likely]] {
+  const std::uint64_t now = now_ns();
+  if (timeline_ != nullptr) [[unlikely]] {
+    timeline_->add(intervals_.run_until(now));
+  }
+  if (intervals_.waited_as_before(now)) [[likely]] {
     return;
   }
   try {

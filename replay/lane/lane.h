@@ -30,6 +30,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 
 #include "capture/operation.h"
 #include "replay/lane/chunk_graphs.h"
@@ -46,6 +47,7 @@
 #include "replay/lane/trailing_calls.h"
 #include "replay/policy/chunk_tuner.h"
 #include "replay/policy/dormancy.h"
+#include "replay/policy/interval_timeline.h"
 #include "replay/policy/interval_trial.h"
 #include "replay/queue_slot.h"
 
@@ -222,6 +224,8 @@ class alignas(64) Lane {
   [[nodiscard]] const ChunkTuner& tuner() const noexcept { return tuner_; }
   [[nodiscard]] const IntervalTrial& intervals() const noexcept { return intervals_; }
   [[nodiscard]] const LaneRegion& region() const noexcept { return region_; }
+  /// Null: nobody wants it.
+  [[nodiscard]] const IntervalTimeline* timeline() const noexcept { return timeline_.get(); }
   /// What its own thread knows; for tests.
   [[nodiscard]] const Matcher& matcher() const noexcept { return matcher_; }
   [[nodiscard]] const ChunkGraphs& graphs() const noexcept { return graphs_; }
@@ -274,10 +278,11 @@ class alignas(64) Lane {
   CurrentSubmission current_submission_;
   TrailingCalls trailing_;
   backends::SubmissionPause::Place beside_;
-  bool waited_ = false;            ///< at the end of an interval, ever
-  std::uint32_t plan_ = 0;         ///< in which intervals are divided now
-  std::uint64_t profile_due_;      ///< so many stretches until leave_profile() next
-  std::uint64_t times_ready_ = 0;  ///< GraphEntry::times_ready() when graphs were last suspended
+  const std::unique_ptr<IntervalTimeline> timeline_;  ///< null: nobody wants it
+  bool waited_ = false;                               ///< at the end of an interval, ever
+  std::uint32_t plan_ = 0;                            ///< in which intervals are divided now
+  std::uint64_t profile_due_;                         ///< so many stretches until leave_profile() next
+  std::uint64_t times_ready_ = 0;                     ///< GraphEntry::times_ready() when graphs were last suspended
 };
 
 }  // namespace refrain::replay

@@ -68,6 +68,9 @@ void add(ReportData& totals, const Lane& lane, std::size_t most) {
   if (tuner.call_ns() != 0 && totals.times.size() < most) {
     totals.times.push_back({tuner.call_ns(), tuner.hold_cost_ns()});
   }
+  if (lane.timeline() != nullptr && totals.timeline.size() < most) {
+    totals.timeline.push_back(lane.timeline()->told(lane.number()));
+  }
   for (const IntervalSummary& interval : lane.intervals().summaries()) {
     if (totals.intervals.size() < most) {
       totals.intervals.push_back(interval);

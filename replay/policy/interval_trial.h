@@ -19,6 +19,7 @@
 #include "replay/detect/matcher.h"
 #include "replay/policy/cost_gate.h"
 #include "replay/policy/declinable.h"
+#include "replay/policy/interval_timeline.h"
 #include "replay/runtime/clock.h"
 
 namespace refrain::replay {
@@ -153,6 +154,20 @@ class IntervalTrial {
   }
   /// What that interval surely took less than without graphs, if it was on trial, in nanoseconds.
   [[nodiscard]] std::uint64_t saved() const noexcept { return saved_ns_; }
+
+  /// The open interval, if its wait is over now.
+  [[nodiscard]] IntervalRun run_until(std::uint64_t now) const noexcept {
+    using How = IntervalRun::How;
+    return {.begin_ns = start_ns_,
+            .waiting_ns = waiting_since_ns_ < start_ns_ || waiting_since_ns_ > now ? now : waiting_since_ns_,
+            .end_ns = now,
+            .submissions = static_cast<std::uint32_t>(submissions_),
+            .in_graphs = static_cast<std::uint32_t>(in_graphs_),
+            .how = turn_.eager       ? How::kEager
+                   : turn_.concluded ? How::kConcluded
+                   : turn_.trial     ? How::kTrial
+                                     : How::kNew};
+  }
 
   /// True while the current interval is to run without graphs, to be compared.
   [[nodiscard]] bool eager_turn() const noexcept { return turn_.eager; }

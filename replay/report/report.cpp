@@ -251,6 +251,30 @@ void add_host_calls(std::string* text, const ReportData& data) {
   }
 }
 
+/// A column for each number: rows of names would be most of the file. Times begin with the first interval of all.
+nlohmann::json timeline_json(const std::vector<LaneRuns>& lanes) {
+  std::uint64_t first_ns = ~std::uint64_t{0};
+  for (const LaneRuns& lane : lanes) {
+    first_ns = lane.runs.empty() ? first_ns : std::min(first_ns, lane.runs.front().begin_ns);
+  }
+  nlohmann::json all = nlohmann::json::array();
+  for (const LaneRuns& lane : lanes) {
+    nlohmann::json& told = all.emplace_back(nlohmann::json{{"lane", lane.lane}, {"left_out", lane.left_out}});
+    for (const char* name : {"begin_ns", "waiting_ns", "end_ns", "submissions", "in_graphs", "how"}) {
+      told[name] = nlohmann::json::array();
+    }
+    for (const IntervalRun& run : lane.runs) {
+      told["begin_ns"].push_back(run.begin_ns - first_ns);
+      told["waiting_ns"].push_back(run.waiting_ns - first_ns);
+      told["end_ns"].push_back(run.end_ns - first_ns);
+      told["submissions"].push_back(run.submissions);
+      told["in_graphs"].push_back(run.in_graphs);
+      told["how"].push_back(static_cast<int>(run.how));
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string report_text(const ReportData& data) {
@@ -318,6 +342,7 @@ std::string report_json(const ReportData& data) {
                        {"submissions", region.submissions},
                        {"replayed", region.replayed}});
   }
+  root["timeline"] = timeline_json(data.timeline);
   auto& intervals = root["sync_intervals"] = nlohmann::json::array();
   for (const IntervalSummary& interval : data.intervals) {
     nlohmann::json entry;

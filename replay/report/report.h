@@ -8,6 +8,7 @@
 
 #include "replay/graph/graph_cache.h"
 #include "replay/graph/graph_entry.h"
+#include "replay/policy/interval_timeline.h"
 #include "replay/policy/interval_trial.h"
 #include "replay/report/region_totals.h"
 
@@ -35,6 +36,7 @@ struct ReportData {
   GraphCache::Gone graphs_gone;  ///< what is not among them any more
   std::vector<IntervalSummary> intervals;
   std::vector<RegionSummary> regions;
+  std::vector<LaneRuns> timeline;
   std::vector<LaneTimes> times;  ///< of each lane that knows them
   double trial_ms = 0;           ///< spent on building and trying graphs
   double yielded_ms = 0;         ///< of that: threads waited, so that the driver let a build in

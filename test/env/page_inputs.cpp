@@ -115,6 +115,12 @@ std::string report(double seconds, std::uint64_t launched) {
   data.cuts = 1000;
   data.cut_by = {{"clFinish", 900}, {"clWaitForEvents", 100}};
   data.unholdable = {{"the call blocks", 700}};
+  replay::LaneRuns& lane = data.timeline.emplace_back();
+  lane.lane = 1;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    const std::uint64_t begin = 1'000'000'000 + i * 10'000'000;
+    lane.runs.push_back({begin, begin + 3'000'000, begin + 8'000'000, 40, 39, replay::IntervalRun::How::kConcluded});
+  }
   for (std::uint64_t i = 0; i < 24; ++i) {
     GraphEntry::Summary& graph = data.graphs.emplace_back();
     graph.fingerprint = 0x1000 + i + (launched > 500 ? 3 : 0);

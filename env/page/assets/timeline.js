@@ -13,6 +13,7 @@ class TimelineView {
     this.left = 150;
     this.canvas = el("canvas", {tabindex: 0, role: "application", "aria-roledescription": "timeline",
                                 "aria-label": "Timeline. Left and right arrow: the call before and after; up and down: another track; plus and minus: zoom; 0: all."});
+    this.canvas.style.height = `${this.height()}px`;  // before it is drawn: what is below stays where it is
     this.told = el("p", {class: "told", role: "status"}, "Point at the timeline, or move in it with the arrow keys, to see what is there.");
     const button = (label, action) => el("button", {type: "button", onclick: action}, label);
     this.whole = el("div", {class: "timeline"},
@@ -55,6 +56,9 @@ class TimelineView {
     });
   }
 
+  height() {
+    return this.head + this.tracks.length * this.row + 6;
+  }
   width() {
     return Math.max(50, this.canvas.clientWidth - this.left);
   }
@@ -112,10 +116,9 @@ class TimelineView {
 
   drawNow() {
     const canvas = this.canvas, ratio = devicePixelRatio || 1;
-    const wide = canvas.clientWidth, high = this.head + this.tracks.length * this.row + 6;
+    const wide = canvas.clientWidth, high = this.height();
     if (!wide) return;
     this.left = wide < 600 ? 90 : 190;
-    canvas.style.height = `${high}px`;
     canvas.width = Math.round(wide * ratio);
     canvas.height = Math.round(high * ratio);
     const context = canvas.getContext("2d");
@@ -185,15 +188,18 @@ class TimelineView {
 function timelineSection(input) {
   const timeline = input.timeline;
   const view = new TimelineView(timeline);
-  const states = timeline.from === "calls" ? [0, 1, 2] : [3];
-  const about = timeline.from === "calls"
+  const states = {calls: [0, 1, 2], stretches: [3], report: [4, 5, 6]}[timeline.from];
+  const about = timeline.from === "report"
+    ? "Times are the host's, from wait to wait: what was submitted, with graphs if half of it was in graphs, and how long the program waited then. A submission that waits by itself counts as submitted. What the program does between two submissions is inside; a gap is what it does behind a wait. Threads that never wait are not shown, and nothing of a thread while it is dormant because nothing has paid."
+    : timeline.from === "calls"
     ? "Times are the host's: how long each call took. In a capture nothing is held or replayed. A queue's track shows the calls that gave it work."
     : "This file has no times of calls (it is an older one, or capture_calls was 0): what is shown is when stretches, or loops of them, began and ended.";
   const parts = [
     el("p", {class: "note"}, about),
     timeline.bins ? el("p", {class: "note"}, `${plural(timeline.calls, "call")}, told in ${grouped(timeline.bins)} parts of ${duration(timeline.length_ns / timeline.bins)}.`) : null,
+    timeline.left_out ? el("p", {class: "note"}, `${plural(timeline.left_out, "later interval")} not shown.`) : null,
     timeline.lanes_left_out ? el("p", {class: "note"}, `${plural(timeline.lanes_left_out, "lane")} with fewer calls are not shown.`) : null,
-    el("ul", {class: "legend"}, states.map((state) => el("li", {}, el("span", {class: `swatch ${kStates[state][1]}`}), kStates[state][0]))),
+    el("ul", {class: "legend"}, states.map((state) => el("li", {}, el("span", {class: `swatch ${kStates[state][1]}`}), kStates[state][0].replace(":", "")))),
     view.whole,
   ];
   if (timeline.from === "calls") {
@@ -204,6 +210,15 @@ function timelineSection(input) {
                           {key: "hosted", label: "In host calls", number: true, format: duration},
                           {key: "own", label: "Outside of these", number: true, format: duration}],
                          rows, {caption: "Where each lane's time went, as far as calls are told", what: "lane"}));
+  }
+  if (timeline.from === "report") {
+    const rows = timeline.lanes.map((lane) => ({lane: `lane ${lane.lane}`, calls: lane.calls, with: lane.states[0][1],
+      without: lane.states[1][1], waits: lane.states[2][1]}));
+    parts.push(makeTable([{key: "lane", label: "Lane"}, {key: "calls", label: "Intervals", number: true},
+                          {key: "with", label: "Submitting with graphs", number: true, format: duration},
+                          {key: "without", label: "Without", number: true, format: duration},
+                          {key: "waits", label: "Waiting", number: true, format: duration}],
+                         rows, {caption: "Where each lane's time went, as far as intervals are told", what: "lane"}));
   }
   return parts;
 }

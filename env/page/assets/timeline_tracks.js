@@ -1,6 +1,8 @@
 // What the timeline draws: tracks that tell, for any part of the time, how much of it was spent in what.
 
-const kStates = [["submission", "eager"], ["submission that waits", "blocking"], ["host call", "waits"], ["stretch", "stretch"]];
+const kStates = [["submission", "eager"], ["submission that waits", "blocking"], ["host call", "waits"], ["stretch", "stretch"],
+  // Of a report: what ran from wait to wait.
+  ["interval with graphs:", "stretch"], ["interval without graphs:", "eager"], ["wait", "waits"]];
 
 function numbersOf(text, Type) {
   const letters = atob(text), bytes = new Uint8Array(letters.length);

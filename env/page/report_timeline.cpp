@@ -1,0 +1,143 @@
+#include "env/page/report_timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "env/page/base64.h"
+
+namespace refrain::page {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostIntervals = 75'000;  // of all lanes: as many slices as a page draws one by one
+constexpr std::size_t kMostNames = 65536;
+constexpr std::size_t kFirstState = 4;
+
+enum State : std::uint8_t { kWithGraphs, kWithout, kWaits };
+constexpr std::size_t kStates = 3;
+
+struct Run {
+  std::uint64_t begin, waiting, end, submissions, in_graphs, how;
+};
+
+/// What is written as columns; nothing if that makes no sense.
+std::vector<Run> runs_of(const json& lane) {
+  constexpr std::array<std::uint64_t Run::*, 6> kMembers{&Run::begin,       &Run::waiting,   &Run::end,
+                                                         &Run::submissions, &Run::in_graphs, &Run::how};
+  constexpr std::array<const char*, 6> kNames{"begin_ns", "waiting_ns", "end_ns", "submissions", "in_graphs", "how"};
+  std::vector<Run> runs;
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (!lane.is_object() || !lane.contains(kNames[i]) || !lane[kNames[i]].is_array()) {
+      return {};
+    }
+    const json& column = lane[kNames[i]];
+    if (i == 0) {
+      runs.resize(column.size());
+    }
+    if (column.size() != runs.size()) {
+      return {};
+    }
+    for (std::size_t row = 0; row < runs.size(); ++row) {
+      if (!column[row].is_number_unsigned()) {
+        return {};
+      }
+      runs[row].*kMembers[i] = column[row].get<std::uint64_t>();
+    }
+  }
+  std::uint64_t last = 0;
+  for (const Run& run : runs) {
+    if (run.begin < last || run.waiting < run.begin || run.end < run.waiting) {
+      return {};
+    }
+    last = run.end;
+  }
+  return runs;
+}
+
+class Timeline {
+ public:
+  void add(const json& lane) {
+    std::vector<Run> runs = runs_of(lane);
+    const std::size_t room = kMostIntervals - std::min(kMostIntervals, intervals_);
+    left_out_ += runs.size() - std::min(runs.size(), room);
+    runs.resize(std::min(runs.size(), room));
+    if (runs.empty()) {
+      return;
+    }
+    intervals_ += runs.size();
+    length_ns_ = std::max(length_ns_, runs.back().end);
+    const bool numbered = lane.contains("lane") && lane["lane"].is_number_unsigned();
+    lanes_.emplace_back(numbered ? lane["lane"].get<std::uint64_t>() : 0, std::move(runs));
+  }
+
+  json made() {
+    const std::uint64_t unit_ns = length_ns_ / 0xFFFF'FFFFU + 1;
+    json rows = json::array();
+    for (const auto& [number, runs] : lanes_) {
+      std::vector<std::uint32_t> begin, took;
+      std::vector<std::uint16_t> what;
+      std::array<std::array<std::uint64_t, 2>, kStates> sums{};
+      const auto slice = [&](std::uint64_t from, std::uint64_t to, State state, const std::string& text) {
+        begin.push_back(static_cast<std::uint32_t>(from / unit_ns));
+        took.push_back(static_cast<std::uint32_t>((to - from) / unit_ns));
+        what.push_back(static_cast<std::uint16_t>(name_of(text, state)));
+        ++sums[state][0];
+        sums[state][1] += to - from;
+      };
+      for (const Run& run : runs) {
+        slice(run.begin, run.waiting, run.in_graphs * 2 >= run.submissions ? kWithGraphs : kWithout, text_of(run));
+        slice(run.waiting, run.end, kWaits, "for the device");
+      }
+      rows.push_back({{"lane", number},
+                      {"calls", runs.size()},
+                      {"states", sums},
+                      {"begin", base64_of(begin)},
+                      {"took", base64_of(took)},
+                      {"what", base64_of(what)}});
+    }
+    return {{"from", "report"},         {"calls", intervals_},        {"left_out", left_out_},
+            {"lanes_left_out", 0},      {"unit_ns", unit_ns},         {"length_ns", length_ns_},
+            {"lanes", std::move(rows)}, {"names", std::move(names_)}, {"queues", json::array()}};
+  }
+
+ private:
+  static std::string text_of(const Run& run) {
+    constexpr std::array<const char*, 4> kHow{"not known yet", "without them, to be compared", "on trial", "they pay"};
+    return fmt::format("{} submissions, {} of them in graphs ({})", run.submissions, run.in_graphs,
+                       run.how < kHow.size() ? kHow[run.how] : "unknown");
+  }
+  std::size_t name_of(const std::string& text, State state) {
+    const auto [known, is_new] = known_.try_emplace({text, state}, names_.size());
+    if (is_new && names_.size() < kMostNames) {
+      names_.push_back({text, kFirstState + state, -1});
+    }
+    return std::min(known->second, kMostNames - 1);
+  }
+
+  std::vector<std::pair<std::uint64_t, std::vector<Run>>> lanes_;
+  std::size_t intervals_ = 0, left_out_ = 0;
+  std::uint64_t length_ns_ = 0;
+  std::map<std::pair<std::string, State>, std::size_t> known_;
+  json names_ = json::array();
+};
+
+}  // namespace
+
+json report_timeline(const json& report) {
+  if (!report.contains("timeline") || !report["timeline"].is_array() || report["timeline"].empty()) {
+    return nullptr;
+  }
+  Timeline timeline;
+  for (const json& lane : report["timeline"]) {
+    timeline.add(lane);
+  }
+  return timeline.made();
+}
+
+}  // namespace refrain::page
