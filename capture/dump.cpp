@@ -8,6 +8,14 @@
 namespace refrain::capture {
 namespace {
 
+void put_in_place(const std::function<DeviceInfo(const std::string& api)>& device, Capture& capture) {
+  for (DeviceInfo& each : capture.devices) {
+    const ObjectId id = each.id;
+    each = device(each.api);
+    each.id = id;
+  }
+}
+
 void show(const DumpOptions& options, std::span<const Capture> captures, DumpOutput& out) {
   if (options.format == DumpFormat::kTrace) {
     return dump_trace(captures, out);
@@ -58,6 +66,9 @@ int run_dump(const DumpOptions& options, std::FILE* out, std::FILE* err) noexcep
         say(fmt::format("'{}' has no graph {}; it has {}, numbered from 0", options.file, options.graph.value_or(0),
                         graphs));
         return 1;
+      }
+      if (options.device) {
+        put_in_place(options.device, captures.front());
       }
       DumpOutput output(out);
       show(options, captures, output);

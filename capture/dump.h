@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,9 @@ struct DumpOptions {
   std::uint64_t max_memory = 0;        ///< bytes; 0: what format::max_memory() allows for the file
   Forecast forecast;                   ///< not empty
   std::vector<std::string> more = {};  ///< kTrace: captures of processes that ran beside it, for the same timeline
+  /// What would be replayed is told for this device in place of those of the capture; it is given their API, and may
+  /// throw std::runtime_error. Empty: the captured ones.
+  std::function<DeviceInfo(const std::string& api)> device = {};
 };
 
 /// Writes to `out` while it reads; problems go to `err`, one line each. Returns the exit status of the program: 0, or 1

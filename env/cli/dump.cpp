@@ -1,10 +1,39 @@
 #include "capture/dump.h"
 
+#include <stdexcept>
+
+#if REFRAIN_HAVE_BENCH
+#include "backends/standalone_device.h"
+#endif
 #include "env/cli/commands.h"
 #include "env/cli/options.h"
 #include "replay/forecast/forecast.h"
 
 namespace refrain::env {
+namespace {
+
+#if REFRAIN_HAVE_BENCH
+/// A device of this machine whose name contains `name`, as a capture would tell it.
+capture::DeviceInfo device_here(const std::string& api, const std::string& name) {
+  std::string why;
+  backends::DeviceChoice choice;
+  choice.name = name;
+  const auto opened = backends::open_standalone_device(api, choice, &why);
+  if (opened == nullptr) throw std::runtime_error("--device: " + why);
+  capture::QueueInfo wanted, queue;
+  wanted.id = 1;
+  wanted.in_order = true;
+  if (!opened->make_queue(wanted, &queue, &why)) throw std::runtime_error("--device: " + why);
+  const backends::Capabilities can = opened->backend().capabilities(queue);
+  capture::DeviceInfo info = opened->info();
+  info.native = !can.native ? "" : info.native.empty() ? "yes" : info.native;
+  info.updates = can.update_arguments;
+  info.keeps_order = can.keeps_order;
+  return info;
+}
+#endif
+
+}  // namespace
 
 int dump_command(const CommandArguments& arguments) {
   CLI::App app("Prints what a capture holds.", "refrain dump");
@@ -30,6 +59,13 @@ int dump_command(const CommandArguments& arguments) {
                "ranks of a job): "
                "all of them");
   app.add_flag("--explain", explain, "What keeps submissions from being replayed, what would gain most first");
+#if REFRAIN_HAVE_BENCH
+  std::string device;
+  app.add_option("--device", device,
+                 "Say what would be replayed on the device of this machine whose name contains this, instead of on the "
+                 "captured one")
+      ->type_name("TEXT");
+#endif
   std::uint64_t max_memory_mb = 0;
   app.add_option("--max-memory-mb", max_memory_mb,
                  "Memory that reading and showing the file may take; 0: 64 MiB and 32 times the file's size")
@@ -52,6 +88,9 @@ int dump_command(const CommandArguments& arguments) {
   dump.file = files.front();
   dump.more.assign(files.begin() + 1, files.end());
   dump.forecast = replay::forecast;
+#if REFRAIN_HAVE_BENCH
+  if (!device.empty()) dump.device = [&](const std::string& api) { return device_here(api, device); };
+#endif
   dump.graph = graph;
   dump.max_memory = max_memory_mb << 20U;
   dump.format = json      ? DumpFormat::kJson

@@ -67,6 +67,16 @@ def main() -> int:
         capture = work / "app.rfn"
         output(refrain, "run", "-o", capture, "--portable", "--", *program)
         hold("dump", output(refrain, "dump", "--json", capture), schemas["dump"])
+        # On the device that is here, which is the captured one.
+        told = json.loads(output(refrain, "dump", "--json", capture))
+        here = json.loads(output(refrain, "dump", "--json", "--device", told["devices"][0]["name"], capture))
+        nowhere = subprocess.run([refrain, "dump", "--device", "no such device", capture], env=environment, capture_output=True, text=True, check=False)
+        if here["explain"] != told["explain"] or here["devices"][0]["name"] != told["devices"][0]["name"]:
+            failures += 1
+            print(f"FAILED: dump --device: {here['devices']} instead of {told['devices']}, or it explains otherwise")
+        if nowhere.returncode != 1 or "'no such device'" not in nowhere.stderr:
+            failures += 1
+            print(f"FAILED: dump --device of what is not here: {nowhere}")
         # Of the graph that came most often, by itself.
         part = work / "part.rfn"
         graphs = json.loads(output(refrain, "dump", "--json", capture))["graphs"]
