@@ -6,6 +6,7 @@
 
 #include "env/cli/commands.h"
 #include "env/cli/options.h"
+#include "env/escape.h"
 
 namespace refrain::env {
 
@@ -35,11 +36,15 @@ int extract_command(const CommandArguments& arguments) {
   extract.file = files.front();
   extract.graphs = number_list(graphs, "--graph");
   const replay::Extracted told = replay::extract(extract);
+  if (!told.cut_short.empty()) {
+    std::cerr << "refrain: note: '" << escaped(extract.file) << "' is " << escaped(told.cut_short)
+              << "; what comes before was looked at\n";
+  }
   const auto counted = [](std::uint64_t number, const char* one, const char* several) {
     return fmt::format("{} {}", number, number == 1 ? one : several);
   };
-  std::cerr << "refrain: wrote " << extract.output << ": " << counted(told.graphs, "graph", "graphs") << " with "
-            << counted(told.argument_sets, "argument set", "argument sets") << ", "
+  std::cerr << "refrain: wrote " << escaped(extract.output) << ": " << counted(told.graphs, "graph", "graphs")
+            << " with " << counted(told.argument_sets, "argument set", "argument sets") << ", "
             << counted(told.kernels, "kernel", "kernels") << ", " << counted(told.buffers, "buffer", "buffers") << " ("
             << told.with_contents << " with contents), "
             << fmt::format("{:.1f} KiB", static_cast<double>(told.bytes) / 1024) << "\n";

@@ -58,6 +58,13 @@ hipError_t note_in_order(hipError_t status, void* const* memory) noexcept {
   return status;
 }
 
+/// What a host call submits, as far as others are concerned that submit.
+template <class Call>
+hipError_t submitted(Call&& call) noexcept {
+  replay::Engine* const running = HipLayer::engine();
+  return running == nullptr ? call() : running->lane().beside(call);
+}
+
 hipError_t note_incomparable(hipError_t status, const char* why) noexcept {
   start_inventory();
   streams::note_incomparable<HipLayer>(status, why);
@@ -94,10 +101,10 @@ hipError_t wrap::hipHostRegister(void* memory, size_t bytes, unsigned flags) noe
   return host_call.done(status, false);
 }
 
-#define ALLOCATE_IN_ORDER(name, parameters, arguments)                           \
-  hipError_t wrap::name parameters noexcept {                                    \
-    HostCall host_call(entry::name);                                             \
-    return host_call.done(note_in_order(library.name arguments, memory), false); \
+#define ALLOCATE_IN_ORDER(name, parameters, arguments)                                                      \
+  hipError_t wrap::name parameters noexcept {                                                               \
+    HostCall host_call(entry::name);                                                                        \
+    return host_call.done(submitted([&] { return note_in_order(library.name arguments, memory); }), false); \
   }
 ALLOCATE_IN_ORDER(hipMallocAsync, (void** memory, size_t bytes, hipStream_t stream), (memory, bytes, stream))
 ALLOCATE_IN_ORDER(hipMallocFromPoolAsync, (void** memory, size_t bytes, hipMemPool_t pool, hipStream_t stream),

@@ -12,6 +12,7 @@
 
 #include "capture/file_recorder.h"
 #include "capture/format.h"
+#include "capture/limits.h"
 #include "capture/reader.h"
 #include "replay/bench/bench_addresses.h"
 
@@ -133,7 +134,10 @@ class Extraction {
       const capture::BufferInfo& info = capture_.buffers.at(buffer);
       ++told_.buffers;
       recorder.define(info);
-      if (capture_.has_contents(buffer)) {
+      if (capture_.has_contents(buffer) && info.size != 0) {  // of some images nobody knows how many bytes they have
+        if (info.size > capture::format::kMaxContents) {
+          throw std::runtime_error("buffer " + std::to_string(buffer) + " has more contents than any capture holds");
+        }
         ++told_.with_contents;
         std::vector<std::byte> contents(info.size);
         std::string error;
@@ -237,6 +241,7 @@ Extracted extract(const ExtractOptions& options) {
     }
   }
   Extracted told = extraction.told();
+  told.cut_short = capture->cut_short;
   std::error_code failure;
   told.bytes = std::filesystem::file_size(file.name(), failure);
   if (!failure) {

@@ -19,6 +19,7 @@ struct Extracted {
   std::uint64_t graphs = 0, argument_sets = 0, kernels = 0, buffers = 0;
   std::uint64_t with_contents = 0;  ///< of the buffers
   std::uint64_t bytes = 0;          ///< of the file
+  std::string cut_short;            ///< why the old capture was not read to its end; empty: it was
 };
 
 /// Writes each graph once with each of its argument sets, what it names, and nothing else; graphs are numbered from 0

@@ -124,6 +124,31 @@ TEST_CASE("memory that is named by address goes along") {
   CHECK(part.buffers.contains(3));
 }
 
+TEST_CASE("a buffer that says to be larger than any capture's contents is refused, and one of unknown size has none") {
+  const capture::TemporaryFile whole_file, part_file;
+  const std::uint64_t size = GENERATE(std::uint64_t{1} << 40U, std::uint64_t{0});
+  {
+    const auto recorder = capture::open(whole_file.name(), true);
+    capture::BufferInfo info;
+    info.id = 1;
+    info.size = size;
+    info.is_image = size == 0;
+    recorder->define(info);
+    const std::vector<std::byte> contents(kBytes);
+    recorder->contents(1, contents);
+    capture::TestRecord record;
+    capture::Stream& stream = recorder->open_stream(1);
+    stream.operation(record.kernel({.function = 1, .buffers = {1}, .sequence = 1}));
+    stream.host_call("clFinish", 0);
+  }
+  if (size != 0) {
+    CHECK_THROWS_WITH(extract({whole_file.name(), part_file.name(), {0}}),
+                      "buffer 1 has more contents than any capture holds");
+  } else {
+    CHECK(extract({whole_file.name(), part_file.name(), {0}}).with_contents == 0);
+  }
+}
+
 TEST_CASE("several graphs keep their order, whichever is named first") {
   const capture::TemporaryFile whole_file, part_file;
   record(whole_file.name());

@@ -42,7 +42,7 @@ void CurrentSubmission::give_lock() noexcept {
 
 /// The caller is about to call the driver, and will then call issued().
 void CurrentSubmission::enter_driver() noexcept {
-  bypass_ ? gate_.enter() : gate_.enter_for(queue_);
+  bypass_ ? gate_.enter() : gate_.enter_for_call();
 }
 
 [[gnu::hot, gnu::flatten]] Verdict CurrentSubmission::look_at(const Submission& submission) noexcept {

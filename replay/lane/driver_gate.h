@@ -29,10 +29,10 @@ class DriverGate {
   void leave() noexcept { backends::SubmissionPause::leave(place_); }
 
   /// The same for a call of the program's, which may be one that waits: a verification does not go on meanwhile.
-  void enter_for(QueueSlot* queue) noexcept {
+  void enter_for_call() noexcept {
     enter();
     if (context_.verification_pause != nullptr) [[unlikely]] {
-      context_.verification_pause->enter({&queue, 1});
+      context_.verification_pause->enter();
       entered_ = true;
     }
   }

@@ -180,6 +180,7 @@ class alignas(64) Lane {
   /// Makes a call that submits something, but is no part of what repeats and has nothing to come behind.
   template <class Call>
   auto beside(Call&& call) noexcept {
+    const Entered entered(context_.verification_pause.get());
     context_.backend.submission_pause().enter(beside_);
     const auto result = call();
     backends::SubmissionPause::leave(beside_);

@@ -1,6 +1,7 @@
 // Calls that wait behind what a lane holds.
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -140,6 +141,64 @@ TEST_CASE("there is an end to the memory that waiting calls keep from others", "
   REQUIRE(holding.lane.trail(call(3, std::uint64_t{600} << 20U)));
   holding.program.wait();
   CHECK(made == std::vector<std::uint64_t>{3});
+}
+
+TEST_CASE("a verification waits for all queues, and what is submitted beside what is held waits for it",
+          "[promise-1]") {
+  class Finishing final : public test::ArithmeticBackend {
+   public:
+    bool finish_by(const capture::QueueInfo& queue, std::chrono::steady_clock::time_point /*until*/,
+                   bool /*held*/) noexcept override {
+      finished.push_back(queue.id);
+      return true;
+    }
+    std::vector<capture::ObjectId> finished;
+  } backend;
+  env::Settings settings = quiet(false);
+  settings.mode = env::Mode::kVerify;
+  test::TestHooks hooks(backend);
+  Engine engine(settings, backend, hooks, nullptr);
+  QueueSlot first, second;
+  first.info.id = first.info.handle = 1;
+  second.info.id = second.info.handle = 2;
+  engine.adopt_queue(first);
+  engine.adopt_queue(second);
+  VerificationPause& pause = *engine.context().verification_pause;
+  const auto finished_for = [&](const QueueSlot& verified) {
+    REQUIRE(pause.begin());
+    backend.finished.clear();
+    CHECK(pause.finish(backend, {verified.info}, true));
+    pause.end();
+    return backend.finished;
+  };
+  // Host calls submit as well: all other queues are waited for, each time.
+  CHECK(finished_for(first) == std::vector<capture::ObjectId>{2, 1});
+  CHECK(finished_for(second) == std::vector<capture::ObjectId>{1, 2});
+
+  // While it is under way nothing is submitted beside it.
+  REQUIRE(pause.begin());
+  std::atomic<bool> submitted{false};
+  std::thread other([&] { submitted = engine.lane().beside([] { return true; }); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  CHECK_FALSE(submitted);
+  pause.end();
+  other.join();
+  CHECK(submitted);
+
+  // Nor what waited behind it.
+  made.clear();
+  REQUIRE(pause.begin());
+  std::atomic<bool> all_made{false};
+  std::thread trailing([&] {
+    CHECK(engine.lane().trail(call(5)));
+    engine.lane().flush(false);
+    all_made = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  CHECK_FALSE(all_made);
+  pause.end();
+  trailing.join();
+  CHECK(made == std::vector<std::uint64_t>{5});
 }
 
 }  // namespace

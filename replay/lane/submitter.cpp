@@ -59,7 +59,7 @@ void tell_of_first_replay() noexcept {
 }
 
 void Submitter::issue() {
-  const Entered entered(context_.verification_pause.get(), held_.queues());
+  const Entered entered(context_.verification_pause.get());
   std::uint32_t issued = 0;
   try {
     for (const OperationView& operation : views_) {
@@ -101,7 +101,7 @@ void Submitter::issue_rest() noexcept {
       case Verification::Turn::kIssue: count_unchecked(entry->verification().why_not()); return false;
       case Verification::Turn::kReplay: break;
     }
-    const Entered entered(context_.verification_pause.get(), held_.queues());
+    const Entered entered(context_.verification_pause.get());
     return launch(entry);
   }
   return launch(entry);
@@ -136,7 +136,7 @@ void Submitter::issue_rest() noexcept {
   }
   const Inside guard;
   const env::UseReserve reserve;
-  const Entered entered(context_.verification_pause.get(), held_.queues());
+  const Entered entered(context_.verification_pause.get());
   const DriverGate::Passage passage(gate_);
   GraphLaunch result =
       entry.launch_predicted(submit_context(), occurrence, operations, tuner_.hold_cost_ns() * occurrence.size(),
@@ -200,7 +200,7 @@ bool Submitter::launch_verified(const std::shared_ptr<GraphEntry>& entry) {
     count_unchecked(why);
     entry->verification().failed(why);
   };
-  if (!pause.begin(held_.queues())) {
+  if (!pause.begin()) {
     unchecked("another thread was inside the driver for too long");
     return false;
   }

@@ -50,6 +50,8 @@ void TrailingCalls::make_all() noexcept {
   if (!any()) {
     return;
   }
+  // What is freed meanwhile must not be read.
+  const Entered entered(context_.verification_pause.get());
   const env::MutexLock guard(mutex_);
   const Inside inside;
   for (const TrailingCall& call : calls_) {

@@ -38,8 +38,9 @@ class TrailingCalls {
   [[nodiscard]] bool add(const TrailingCall& call) noexcept;
   /// The newest one like that will not be made: true, and what it was called with. The lane's own thread.
   [[nodiscard]] bool take_back(const TrailingCall& like, std::uint64_t* what) noexcept;
-  /// Makes them in their order; nothing keeps them waiting, as who needs the driver for itself may wait for one of
-  /// them. Whoever has the lane's lock, or the lane's own thread: once nothing is held that they have to come behind.
+  /// Makes them in their order; nothing but a verification keeps them waiting, as who needs the driver for itself may
+  /// wait for one of them. Whoever has the lane's lock, or the lane's own thread: once nothing is held that they have
+  /// to come behind.
   void make_all() noexcept;
 
   [[nodiscard]] bool any() const noexcept { return since_ns() != 0; }

@@ -155,7 +155,7 @@ struct Trial {
       views.push_back(operations.operation(i));
     }
     VerificationPause pause;
-    REQUIRE(pause.begin({}));
+    REQUIRE(pause.begin());
     VerifyResult result = check.run({backend, hooks, window}, 7, *executable, views, operations.queues, pause);
     pause.end();
     CHECK(!backend.words.open);

@@ -1,16 +1,16 @@
 #include "replay/verify/verification_pause.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 namespace refrain::replay {
 
-void VerificationPause::enter(Queues queues) noexcept {
+void VerificationPause::enter() noexcept {
   env::UniqueLock lock(mutex_);
   resumed_.wait_for(lock, kLongest, [&]() REFRAIN_REQUIRES(mutex_) { return !stopped_; });
   ++entered_;
-  mark(queues);
 }
 
 void VerificationPause::leave() noexcept {
@@ -20,7 +20,7 @@ void VerificationPause::leave() noexcept {
   }
 }
 
-bool VerificationPause::begin(Queues queues) noexcept {
+bool VerificationPause::begin() noexcept {
   env::UniqueLock lock(mutex_);
   const auto started = VerificationPatience::Clock::now();
   const auto deadline = patience_.until();
@@ -34,7 +34,6 @@ bool VerificationPause::begin(Queues queues) noexcept {
     resumed_.notify_all();
     return false;
   }
-  mark(queues);
   return true;
 }
 
@@ -75,31 +74,19 @@ bool VerificationPause::finish_again(backends::Backend& backend, const std::vect
 
 bool VerificationPause::finish_others(backends::Backend& backend, VerificationPatience::Clock::time_point until,
                                       const std::vector<capture::QueueInfo>& but) {
-  std::vector<capture::QueueInfo> used;
+  std::vector<capture::QueueInfo> others;
   {
     const env::MutexLock lock(mutex_);
-    for (const Known& known : queues_) {
-      if (known.used && std::ranges::find(but, known.info.id, &capture::QueueInfo::id) == but.end()) {
-        used.push_back(known.info);
-      }
-    }
+    std::ranges::copy_if(queues_, std::back_inserter(others), [&](const capture::QueueInfo& queue) {
+      return std::ranges::find(but, queue.id, &capture::QueueInfo::id) == but.end();
+    });
   }
-  for (const capture::QueueInfo& queue : used) {
-    if (!backend.finish_by(queue, until, false)) {
-      return false;
-    }
-    const env::MutexLock lock(mutex_);
-    const auto known = std::ranges::find(queues_, queue.id, [](const Known& each) { return each.info.id; });
-    if (known != queues_.end()) {
-      known->used = false;
-    }
-  }
-  return true;
+  return std::ranges::all_of(others, [&](const auto& queue) { return backend.finish_by(queue, until, false); });
 }
 
 void VerificationPause::add(const QueueSlot& queue) {
   const env::MutexLock lock(mutex_);
-  queues_.push_back({queue.info});
+  queues_.push_back(queue.info);
 }
 
 void VerificationPause::forget(const QueueSlot& queue, backends::Backend& backend, bool wait) noexcept {
@@ -108,14 +95,7 @@ void VerificationPause::forget(const QueueSlot& queue, backends::Backend& backen
   }
   env::UniqueLock lock(mutex_);
   resumed_.wait_for(lock, kLongest, [&]() REFRAIN_REQUIRES(mutex_) { return !stopped_; });
-  std::erase_if(queues_, [&](const Known& known) { return known.info.id == queue.info.id; });
-}
-
-void VerificationPause::mark(Queues queues) noexcept {
-  for (Known& known : queues_) {
-    known.used = known.used || std::any_of(queues.begin(), queues.end(),
-                                           [&](const QueueSlot* queue) { return queue->info.id == known.info.id; });
-  }
+  std::erase_if(queues_, [&](const capture::QueueInfo& known) { return known.id == queue.info.id; });
 }
 
 }  // namespace refrain::replay

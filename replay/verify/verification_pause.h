@@ -3,7 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <span>
 #include <vector>
 
 #include "backends/backend.h"
@@ -20,19 +19,17 @@ class VerificationPause {
  public:
   static constexpr std::chrono::seconds kLongest{10};  // limit
 
-  using Queues = std::span<QueueSlot* const>;
-
-  /// Around every submission to the driver, blocking or not, with the queues it goes to. May be nested.
-  void enter(Queues queues) noexcept;
+  /// Around every submission to the driver, blocking or not. May be nested.
+  void enter() noexcept;
   void leave() noexcept;
 
   /// Waits until no submission is under way, and keeps others out until end(). False, and nothing to
-  /// end, if that took too long. `queues`: those the caller will submit to.
-  [[nodiscard]] bool begin(Queues queues) noexcept;
+  /// end, if that took too long.
+  [[nodiscard]] bool begin() noexcept;
   void end() noexcept;
 
-  /// Between begin() and end(): waits for `queues` and, if `all`, for every other queue of the process with work since
-  /// it was last waited for. False if something is not done in time, or nobody knows.
+  /// Between begin() and end(): waits for `queues` and, if `all`, for every other queue of the process: host calls
+  /// submit as well, and nobody notes where to. False if something is not done in time, or nobody knows.
   [[nodiscard]] bool finish(backends::Backend& backend, const std::vector<capture::QueueInfo>& queues, bool all);
   /// Waits for work that has ended once already, eagerly: it does not wait for the program.
   [[nodiscard]] static bool finish_again(backends::Backend& backend, const std::vector<capture::QueueInfo>& queues);
@@ -43,11 +40,6 @@ class VerificationPause {
   void forget(const QueueSlot& queue, backends::Backend& backend, bool wait) noexcept;
 
  private:
-  struct Known {
-    capture::QueueInfo info;
-    bool used = false;  ///< work was submitted since it was last waited for
-  };
-  void mark(Queues queues) noexcept REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] bool finish_others(backends::Backend& backend, VerificationPatience::Clock::time_point until,
                                    const std::vector<capture::QueueInfo>& but);
   template <class Wait>
@@ -59,15 +51,15 @@ class VerificationPause {
   unsigned entered_ REFRAIN_GUARDED_BY(mutex_) = 0;
   bool stopped_ REFRAIN_GUARDED_BY(mutex_) = false;
   VerificationPatience patience_ REFRAIN_GUARDED_BY(mutex_);
-  std::vector<Known> queues_ REFRAIN_GUARDED_BY(mutex_);
+  std::vector<capture::QueueInfo> queues_ REFRAIN_GUARDED_BY(mutex_);
 };
 
 /// Around a submission, if verifications may pause it.
 class Entered {
  public:
-  Entered(VerificationPause* pause, VerificationPause::Queues queues) noexcept : pause_(pause) {
+  explicit Entered(VerificationPause* pause) noexcept : pause_(pause) {
     if (pause_ != nullptr) {
-      pause_->enter(queues);
+      pause_->enter();
     }
   }
   ~Entered() {

@@ -17,7 +17,7 @@ TEST_CASE("a submission waits for the verification, and the other way round") {
   std::atomic<int> verified{0};
   const auto submit = [&] {
     for (int i = 0; i < 2000; ++i) {
-      pause.enter({});
+      pause.enter();
       shared.fetch_add(1);
       std::this_thread::yield();
       shared.fetch_add(1);
@@ -26,7 +26,7 @@ TEST_CASE("a submission waits for the verification, and the other way round") {
   };
   const auto verify = [&] {
     for (int i = 0; i < 200; ++i) {
-      if (!pause.begin({})) {
+      if (!pause.begin()) {
         continue;
       }
       const int before = shared.load();
@@ -47,12 +47,12 @@ TEST_CASE("a submission waits for the verification, and the other way round") {
 
 TEST_CASE("a verification that would wait for ever gives up, and submissions go on") {
   VerificationPause pause;
-  pause.enter({});
-  CHECK_FALSE(pause.begin({}));
-  pause.enter({});  // nested, as from a callback; must not wait
+  pause.enter();
+  CHECK_FALSE(pause.begin());
+  pause.enter();  // nested, as from a callback; must not wait
   pause.leave();
   pause.leave();
-  REQUIRE(pause.begin({}));
+  REQUIRE(pause.begin());
   pause.end();
 }
 
@@ -61,8 +61,7 @@ TEST_CASE("a queue that goes away waits for the verification that may use it") {
   QueueSlot queue;
   queue.info.id = 7;
   pause.add(queue);
-  QueueSlot* const queues[] = {&queue};
-  REQUIRE(pause.begin(queues));
+  REQUIRE(pause.begin());
   std::atomic<bool> gone{false};
   refrain::replay::test::ArithmeticBackend backend;
   std::thread other([&] {
@@ -78,10 +77,10 @@ TEST_CASE("a queue that goes away waits for the verification that may use it") {
 
 TEST_CASE("a submission waits for a verification that takes longer than work may be waited for") {
   VerificationPause pause;
-  REQUIRE(pause.begin({}));
+  REQUIRE(pause.begin());
   std::atomic<bool> entered{false};
   std::thread other([&] {
-    pause.enter({});
+    pause.enter();
     entered = true;
     pause.leave();
   });
@@ -103,7 +102,7 @@ TEST_CASE("waiting in vain again and again takes less and less time") {
   VerificationPause pause;
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < 100; ++i) {
-    REQUIRE(pause.begin({}));
+    REQUIRE(pause.begin());
     CHECK_FALSE(pause.finish(backend, {{}}, true));
     pause.end();
   }

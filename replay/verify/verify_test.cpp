@@ -51,7 +51,7 @@ struct Trial {
       operations.push_back(work.operation(i));
     }
     VerificationPause pause;
-    REQUIRE(pause.begin({}));
+    REQUIRE(pause.begin());
     VerifyResult result = verify({backend, hooks, window}, *executable, operations, work.queues, pause, most_copies);
     pause.end();
     return result;

@@ -33,8 +33,9 @@ struct Schedule {
   std::vector<OperationRef> ready;  ///< in the order in which they became so
   OperationRef turn;                ///< in virtual time: what a worker is to do now
   std::uint64_t last_number = 0;
-  std::uint64_t changes = 0;  ///< counts whatever may end somebody's wait
-  unsigned busy = 0;          ///< operations that run
+  std::uint64_t changes = 0;                        ///< counts whatever may end somebody's wait
+  std::uint64_t asked_in_vain = ~std::uint64_t{0};  ///< `changes` when a question was last waited for
+  unsigned busy = 0;                                ///< operations that run
   std::uint64_t random = first_random();
   unsigned workers = 0;  ///< that were started
   unsigned wanted = 0;   ///< operations that somebody waits for or asked about, where no more is done than that
@@ -492,11 +493,13 @@ void reseed() {
 
 void poll(Lock& lock) {
   spend(settings().costs.query);
-  const Schedule& all = everything();
-  if (settings().lazy && (!all.ready.empty() || all.busy != 0)) {
-    // Not for ever: what is done next may wait for what the program does after the question.
+  Schedule& all = everything();
+  if (settings().lazy && all.changes != all.asked_in_vain && (!all.ready.empty() || all.busy != 0)) {
+    // Not for ever, and not each time: what is done next may wait for what the program does after the question.
     constexpr double kPatienceNs = 1e7;
-    wait_until(lock, kPatienceNs, [&all, seen = all.changes] { return all.changes != seen; });
+    const std::uint64_t seen = all.changes;
+    wait_until(lock, kPatienceNs, [&all, seen] { return all.changes != seen; });
+    all.asked_in_vain = seen;
   }
   while (settings().virtual_time && step(lock, host_ns())) {
   }
