@@ -214,7 +214,7 @@ TEST_CASE("a report's timeline tells what ran from wait to wait") {
   };
   CHECK(read_input((write(file.name(), report.dump()), file.name()), replay::forecast)["timeline"].is_null());
   const json good = {{"lane", 4},
-                     {"left_out", 0},
+                     {"left_out", 5},
                      {"begin_ns", {0, 1000}},
                      {"waiting_ns", {300, 1400}},
                      {"end_ns", {900, 1500}},
@@ -224,6 +224,7 @@ TEST_CASE("a report's timeline tells what ran from wait to wait") {
   const json timeline = timeline_of_report(json::array({good}));
   CHECK(timeline["from"] == "report");
   CHECK(timeline["length_ns"] == 1500);
+  CHECK(timeline["left_out"] == 5);
   REQUIRE(timeline["lanes"].size() == 1);
   const json& lane = timeline["lanes"][0];
   CHECK(lane["lane"] == 4);

@@ -15,8 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostIntervals = 75'000;  // of all lanes: as many slices as a page draws one by one
-constexpr std::size_t kMostNames = 65536;
+constexpr std::size_t kMostIntervals = 60'000;  // of all lanes: each may have a name, and those are numbers of 16 bits
 constexpr std::size_t kFirstState = 4;
 
 enum State : std::uint8_t { kWithGraphs, kWithout, kWaits };
@@ -60,20 +59,25 @@ std::vector<Run> runs_of(const json& lane) {
   return runs;
 }
 
+/// 0 if it is not there, or something else.
+std::uint64_t number_of(const json& lane, const char* name) {
+  return lane.is_object() && lane.contains(name) && lane[name].is_number_unsigned() ? lane[name].get<std::uint64_t>()
+                                                                                    : 0;
+}
+
 class Timeline {
  public:
   void add(const json& lane) {
     std::vector<Run> runs = runs_of(lane);
     const std::size_t room = kMostIntervals - std::min(kMostIntervals, intervals_);
-    left_out_ += runs.size() - std::min(runs.size(), room);
+    left_out_ += number_of(lane, "left_out") + runs.size() - std::min(runs.size(), room);
     runs.resize(std::min(runs.size(), room));
     if (runs.empty()) {
       return;
     }
     intervals_ += runs.size();
     length_ns_ = std::max(length_ns_, runs.back().end);
-    const bool numbered = lane.contains("lane") && lane["lane"].is_number_unsigned();
-    lanes_.emplace_back(numbered ? lane["lane"].get<std::uint64_t>() : 0, std::move(runs));
+    lanes_.emplace_back(number_of(lane, "lane"), std::move(runs));
   }
 
   json made() {
@@ -114,14 +118,15 @@ class Timeline {
   }
   std::size_t name_of(const std::string& text, State state) {
     const auto [known, is_new] = known_.try_emplace({text, state}, names_.size());
-    if (is_new && names_.size() < kMostNames) {
+    if (is_new) {
       names_.push_back({text, kFirstState + state, -1});
     }
-    return std::min(known->second, kMostNames - 1);
+    return known->second;
   }
 
   std::vector<std::pair<std::uint64_t, std::vector<Run>>> lanes_;
-  std::size_t intervals_ = 0, left_out_ = 0;
+  std::size_t intervals_ = 0;
+  std::uint64_t left_out_ = 0;
   std::uint64_t length_ns_ = 0;
   std::map<std::pair<std::string, State>, std::size_t> known_;
   json names_ = json::array();
