@@ -45,6 +45,11 @@ class CurrentSubmission {
     bypass_ = true;
     verdict_ = Verdict::kIssue;
   }
+  /// The same for one that goes on to issued(): no verification is under way meanwhile.
+  void pass_to_driver() noexcept {
+    pass();
+    gate_.enter_for_call();
+  }
   /// Whether the newest one, as far as it was looked at, was held, or wanted for a graph to come.
   [[nodiscard]] bool was_wanted() const noexcept { return verdict_ != Verdict::kIssue; }
   /// The same for one that is looked at later, when the driver has it long since. May throw std::bad_alloc.

@@ -103,7 +103,8 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
     on_queue_handoff(*submission.queue);
   }
   const bool passes = inside_lane || !active();
-  if (front().engine->stopped.load(std::memory_order_relaxed) && !passes) [[unlikely]] {
+  const bool stopped = front().engine->stopped.load(std::memory_order_relaxed) && !passes;
+  if (stopped) [[unlikely]] {
     stop();
   }
   if (dormancy_.is_dormant() && !passes) {
@@ -114,6 +115,12 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
   if (passes) {
     current_submission_.pass();
     flush(false);  // what is held after a failure comes first
+    return Verdict::kIssue;
+  }
+  if (stopped) [[unlikely]] {
+    counters_.submissions.add();
+    counters_.stopped.add();
+    current_submission_.pass_to_driver();
     return Verdict::kIssue;
   }
   const Verdict verdict = current_submission_.look_at(submission);
@@ -442,7 +449,8 @@ std::uint64_t Lane::tick_dormant() noexcept {
   return front().sequence;
 }
 
-/// What is held leaves, and nothing is looked at until the engine goes on.
+/// What is held leaves, and nothing is looked at until the engine goes on. In verify mode the lane is not dormant then:
+/// what it submits waits while another lane compares, which the layers' short way does not.
 void Lane::stop() noexcept {
   if (dormancy_.is_stopped()) {
     return;
@@ -451,7 +459,9 @@ void Lane::stop() noexcept {
   trailing_.make_all();
   intervals_.abandon();
   prediction_.clear();
-  dormancy_.stop();
+  if (context_.verification_pause == nullptr) {
+    dormancy_.stop();
+  }
 }
 
 void Lane::end_dormancy() noexcept {

@@ -1,5 +1,7 @@
 // Stopped and started again by the program or its user, and the regions that the program names.
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -74,6 +76,42 @@ TEST_CASE("not at work from the beginning, where the user wants that, in any mod
   if (mode != env::Mode::kVerify) {  // which does everything more than once
     CHECK(rig.backend.log() == program.submitted);
   }
+}
+
+TEST_CASE("stopped in verify mode: what is submitted waits while another lane compares", "[promise-1]") {
+  env::Settings settings = quiet(false);
+  settings.mode = env::Mode::kVerify;
+  Rig rig(settings);
+  VerificationPause& pause = *rig.engine->context().verification_pause;
+  rig.engine->stop();
+  std::atomic<int> submitted{0};
+  std::atomic<int> allowed{0};
+  std::thread other([&] {
+    Program program(*rig.engine, rig.backend, rig.queue);
+    for (int k = 0; k < 3; ++k) {
+      while (allowed == k) {
+        std::this_thread::yield();
+      }
+      CHECK(program.kernel(100, 7, k) == 0);
+      ++submitted;
+    }
+  });
+  const auto waits_for_comparison = [&](int k) {
+    REQUIRE(pause.begin());
+    ++allowed;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    CHECK(submitted == k);
+    pause.end();
+    while (submitted == k) {
+      std::this_thread::yield();
+    }
+  };
+  waits_for_comparison(0);
+  waits_for_comparison(1);
+  rig.engine->start();
+  waits_for_comparison(2);  // the lane has not heard of that yet
+  other.join();
+  CHECK(rig.report()["stopped"] == 2);
 }
 
 TEST_CASE("the report tells what was submitted, and replayed, in each region") {
