@@ -13,15 +13,21 @@ cl_command_queue native_queue(const capture::QueueInfo& queue) {
   return reinterpret_cast<cl_command_queue>(queue.handle);
 }
 
-/// Whether the shared memory is still there that a copy or a fill names. Drivers look for it in their lists when it is
-/// recorded, and not all look whether they found it. (A kernel's pointer may be to any memory of the process.)
+/// Whether the shared memory is still there that the operation names. Drivers look for it in their lists when it is
+/// recorded, and not all look whether they found it. (A kernel's pointer may be to any memory of the process: then it
+/// names none.)
 bool has_all(const InventoryHeld& shared, const capture::OperationView& operation) noexcept {
-  const auto kind = operation.kind();
-  if (!shared || (kind != capture::OperationKind::kPointerCopy && kind != capture::OperationKind::kPointerFill)) {
+  if (!shared) {
     return true;
   }
+  const bool is_kernel = operation.kind() == capture::OperationKind::kKernel;
   for (std::size_t i = 0; i < operation.arguments().size(); ++i) {
-    if (operation.arguments()[i].kind == capture::ArgumentKind::kPointer && !shared->find(operation.handle_of(i))) {
+    const capture::ArgumentDescriptor& argument = operation.arguments()[i];
+    if (argument.kind != capture::ArgumentKind::kPointer || (is_kernel && argument.object == 0)) {
+      continue;
+    }
+    const auto found = shared->find(operation.handle_of(i));
+    if (!found || found->id != argument.object) {
       return false;
     }
   }

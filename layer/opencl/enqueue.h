@@ -40,6 +40,10 @@ class ArgumentList {
  public:
   void memory(cl_mem object) noexcept;
   void handle(capture::ArgumentKind kind, const void* value) noexcept { add(kind, 0, &value, sizeof(value)); }
+  /// To shared virtual memory.
+  void pointer(const void* value) noexcept {
+    add(capture::ArgumentKind::kPointer, shared_memory_at(handle_of(value)), &value, sizeof(value));
+  }
   /// A pattern or colour of at most 128 bytes; longer ones (an error of the application) are cut.
   void value(const void* bytes, std::size_t size) noexcept {
     add(capture::ArgumentKind::kValue, 0, bytes, size < 128 ? size : 128);

@@ -19,15 +19,19 @@ Token token_of(OperationKind kind, std::initializer_list<std::uint64_t> parts) n
 void name_pointers(OperationWriter& writer, std::initializer_list<const void*> pointers) {
   ArgumentList list;
   for (const void* pointer : pointers) {
-    list.handle(ArgumentKind::kPointer, pointer);
+    list.pointer(pointer);
   }
   list.write(writer);
 }
 
-/// Before it is freed. Waits while a graph is recorded.
+/// Before it is freed: no graph names it any more. Waits while one is recorded.
 void forget_shared(const void* memory) noexcept {
   const NotCancelled during(true);
-  state.shared_memory.remove(reinterpret_cast<std::uint64_t>(memory));
+  const ObjectId id = shared_memory_at(handle_of(memory));
+  state.shared_memory.remove(handle_of(memory));
+  if (replay::Engine* running = engine_with_threads(); running != nullptr && id != 0) {
+    running->object_gone(id);
+  }
 }
 
 }  // namespace
@@ -35,10 +39,9 @@ void forget_shared(const void* memory) noexcept {
 void* wrap::clSVMAlloc(cl_context context, cl_svm_mem_flags flags, size_t size, cl_uint alignment) noexcept {
   void* const made = target.clSVMAlloc(context, flags, size, alignment);
   if (made != nullptr) {
-    const auto start = reinterpret_cast<std::uint64_t>(made);
     const auto place =
         (flags & CL_MEM_SVM_FINE_GRAIN_BUFFER) != 0 ? capture::MemoryPlace::kHost : capture::MemoryPlace::kManaged;
-    state.shared_memory.add({start, size, capture::mix(start, size), static_cast<int>(context_id(context)), place});
+    state.shared_memory.add({handle_of(made), size, next_object_id(), static_cast<int>(context_id(context)), place});
   }
   return made;
 }
@@ -82,7 +85,7 @@ cl_int wrap::clEnqueueSVMMemFill(cl_command_queue queue, void* pointer, const vo
         writer.begin(kKind, token);
         writer.words(words::PointerFill{.bytes = size});
         ArgumentList list;
-        list.handle(ArgumentKind::kPointer, pointer);
+        list.pointer(pointer);
         list.value(pattern, pattern_size);
         list.write(writer);
       },

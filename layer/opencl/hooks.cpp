@@ -36,6 +36,7 @@ bool retain_argument(ArgumentKind kind, Handle handle, ObjectId id) noexcept {
       return objects.samplers.with(handle, [&](SamplerState& sampler) {
         return sampler.id == id && target.clRetainSampler(native<cl_sampler>(handle)) == CL_SUCCESS;
       });
+    case ArgumentKind::kPointer: return shared_memory_at(handle) == id;
     default: return true;
   }
 }

@@ -152,6 +152,7 @@ void track_pointer(KernelState& kernel, cl_uint index, const void* pointer) noex
   ArgumentDescriptor descriptor;
   descriptor.size = sizeof(pointer);
   descriptor.kind = ArgumentKind::kPointer;
+  descriptor.object = shared_memory_at(handle_of(pointer));
   try {
     set_argument(kernel, index, descriptor, &pointer);
   } catch (...) {

@@ -36,6 +36,12 @@ struct Layer {
 };
 extern Layer& state;
 
+/// The allocation of shared virtual memory that the address lies in; 0: none that is known.
+[[nodiscard]] inline ObjectId shared_memory_at(Handle address) noexcept {
+  const auto found = state.shared_memory.find(address);
+  return found ? found->id : 0;
+}
+
 /// The engine, or null before the first context and after a failure to start.
 extern std::atomic<replay::Engine*> engine_pointer;
 

@@ -11,15 +11,16 @@ using namespace refrain::test;
 using backends::Event;
 
 std::vector<OperationView> everything(RecordMaker& r, bool svm) {
+  // Objects 1 and 2.
   const auto two = [](ArgumentKind a, ArgumentKind b) {
     return [=](OperationWriter& w) {
-      w.argument_handle(a, 0, 0x10);
-      w.argument_handle(b, 0, 0x20);
+      w.argument_handle(a, 1, 0x10);
+      w.argument_handle(b, 2, 0x20);
     };
   };
   const auto with_value = [](ArgumentKind kind, std::string_view bytes) {
     return [=](OperationWriter& w) {
-      w.argument_handle(kind, 0, 0x10);
+      w.argument_handle(kind, 1, 0x10);
       w.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(bytes)));
     };
   };
@@ -187,7 +188,15 @@ TEST_CASE("versions: what names shared virtual memory that was freed is not reco
   backends::MemoryInventory shared;
   backends::OpenClBackend backend(driver.dispatch, &shared);
   RecordMaker records(kInOrder);
-  const auto graph = graph_of(kInOrder, everything(records, true));  // copies from 0x20 to 0x10
+  auto operations = everything(records, true);  // copies from 0x20 to 0x10
+  // A kernel's pointer may be to any memory of the process; that of object 3 is at 0x30.
+  for (const capture::ObjectId object : {0U, 3U}) {
+    operations.push_back(records.make(
+        OperationKind::kKernel,
+        capture::words::Kernel{.dimensions = 1, .offset = {}, .global = {64, 1, 1}, .local = {}},
+        [object](OperationWriter& w) { w.argument_handle(ArgumentKind::kPointer, object, 0x30); }, 0, 7, 0x77));
+  }
+  const auto graph = graph_of(kInOrder, operations);
   const auto recorded = [&] {
     std::unique_ptr<backends::CommandBuffer> buffer;
     driver.finalized = 0;  // the fake one has one command buffer
@@ -195,13 +204,19 @@ TEST_CASE("versions: what names shared virtual memory that was freed is not reco
   };
   shared.add({.start = 0x10, .bytes = 8, .id = 1});
   shared.add({.start = 0x18, .bytes = 16, .id = 2});
+  shared.add({.start = 0x30, .bytes = 8, .id = 3});
   CHECK(recorded());
-  shared.remove(0x18);
-  CHECK_FALSE(recorded());
-  shared.add({.start = 0x20, .bytes = 8, .id = 3});
-  CHECK(recorded());
-  shared.remove(0x10);
-  CHECK_FALSE(recorded());
+  for (const backends::LiveMemory memory : {backends::LiveMemory{.start = 0x10, .bytes = 8, .id = 1},
+                                            backends::LiveMemory{.start = 0x18, .bytes = 16, .id = 2},
+                                            backends::LiveMemory{.start = 0x30, .bytes = 8, .id = 3}}) {
+    INFO("object " << memory.id);
+    shared.remove(memory.start);
+    CHECK_FALSE(recorded());
+    shared.add({.start = memory.start, .bytes = memory.bytes, .id = 4});  // at the same place
+    CHECK_FALSE(recorded());
+    shared.add(memory);
+    CHECK(recorded());
+  }
 }
 
 TEST_CASE("versions: simultaneous use") {

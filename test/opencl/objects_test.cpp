@@ -138,6 +138,42 @@ TEST_CASE_METHOD(Fixture, "a graph that cannot be made for a buffer that is gone
   CHECK(kernel_references == 0);
 }
 
+TEST_CASE_METHOD(Fixture, "no graph names shared virtual memory that was freed", "[promise-4]") {
+  const bool by_command = GENERATE(false, true);
+  void* const memory = wrap::clSVMAlloc(context, CL_MEM_READ_WRITE, 256, 0);
+  REQUIRE(memory != nullptr);
+  cl_kernel given = ready_kernel(program);
+  REQUIRE(wrap::clSetKernelArgSVMPointer(given, 0, memory) == CL_SUCCESS);
+  Hooks hooks;
+  const OperationView kernel_record = launch(given);
+  const cl_uint pattern = 1;
+  REQUIRE(wrap::clEnqueueSVMMemFill(queue, memory, &pattern, sizeof(pattern), 64, 0, nullptr, nullptr) == CL_SUCCESS);
+  REQUIRE(wrap::clFinish(queue) == CL_SUCCESS);
+  const OperationView fill = recorder().last();
+  const ObjectId id = kernel_record.arguments()[0].object;
+  CHECK(id != 0);
+  CHECK(fill.arguments()[0].object == id);
+  for (const OperationView& record : {kernel_record, fill}) {
+    REQUIRE(hooks.retain_objects(record));
+    hooks.release_objects(record);
+  }
+  const std::uint64_t gone = engine()->context().state.gone.load();
+  if (by_command) {
+    void* freed = memory;
+    REQUIRE(wrap::clEnqueueSVMFree(queue, 1, &freed, nullptr, nullptr, 0, nullptr, nullptr) == CL_SUCCESS);
+    REQUIRE(wrap::clFinish(queue) == CL_SUCCESS);
+  } else {
+    wrap::clSVMFree(context, memory);
+  }
+  CHECK(engine()->context().state.gone.load() > gone);
+  // Other memory at the same place is another allocation.
+  state.shared_memory.add({handle_of(memory), 256, next_object_id(), 0, capture::MemoryPlace::kManaged});
+  CHECK_FALSE(hooks.retain_objects(kernel_record));
+  CHECK_FALSE(hooks.retain_objects(fill));
+  state.shared_memory.remove(handle_of(memory));
+  wrap::clReleaseKernel(given);
+}
+
 TEST_CASE_METHOD(Fixture, "contents are not read while the device may wait for the program", "[promise-1]") {
   cl_event user = wrap::clCreateUserEvent(context, nullptr);
   cl_mem buffer = wrap::clCreateBuffer(context, CL_MEM_READ_WRITE, 256, nullptr, nullptr);
