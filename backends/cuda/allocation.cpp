@@ -6,18 +6,20 @@ namespace refrain::backends {
 
 bool find_allocation(const CudaDriver& driver, std::uint64_t address, Allocation* found) noexcept {
   Allocation answer;
+  unsigned type = 0;
   CUdeviceptr start = 0;
   std::size_t bytes = 0;
   unsigned long long id = 0;
   std::array<CUpointer_attribute, 5> wanted = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
                                                CU_POINTER_ATTRIBUTE_RANGE_SIZE, CU_POINTER_ATTRIBUTE_BUFFER_ID,
                                                CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
-  std::array<void*, 5> answers = {&answer.type, &start, &bytes, &id, &answer.device};
+  std::array<void*, 5> answers = {&type, &start, &bytes, &id, &answer.device};
   if (driver.cuPointerGetAttributes(static_cast<unsigned>(wanted.size()), wanted.data(), answers.data(), address) !=
           CUDA_SUCCESS ||
-      (answer.type != CU_MEMORYTYPE_DEVICE && answer.type != CU_MEMORYTYPE_HOST)) {
+      (type != CU_MEMORYTYPE_DEVICE && type != CU_MEMORYTYPE_HOST)) {
     return false;
   }
+  answer.type = type == CU_MEMORYTYPE_HOST ? MemoryType::kHost : MemoryType::kDevice;
   answer.start = start;
   answer.bytes = bytes;
   answer.id = id;

@@ -8,6 +8,7 @@ namespace refrain::backends {
 
 /// Functions that the runtime does not have are null; see driver_functions.def.
 struct HipDriver {
+  int version = 0;  ///< as hipRuntimeGetVersion() tells it
 #define HIP_FUNCTION(name) decltype(&::name) name = nullptr;
 #include "backends/hip/driver_functions.def"
 #undef HIP_FUNCTION
@@ -18,6 +19,8 @@ void fill(HipDriver& driver, void* (*lookup)(const char* name)) noexcept;
 
 /// The oldest runtime whose graphs can be relied upon, as hipRuntimeGetVersion() tells it: that of ROCm 5.5.1.
 inline constexpr int kOldestHip = 50530202;
+/// From this one on types of memory have other numbers.
+inline constexpr int kHipRenumbersMemory = 60000000;
 /// From this one on a call that succeeds leaves the thread's last error alone; before, it clears it.
 inline constexpr int kHipKeepsErrors = 70000000;
 

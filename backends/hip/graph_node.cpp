@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "backends/hip/issue.h"
 #include "backends/shape.h"
 
 namespace refrain::backends {
@@ -14,6 +15,11 @@ namespace {
 
 void* pointer(std::uint64_t address) noexcept {
   return reinterpret_cast<void*>(address);
+}
+
+bool is_empty_fill(const OperationView& operation) noexcept {
+  return operation.kind() == OperationKind::kPointerFillRect ? operation.as<words::PointerFillRect>().row_bytes == 0
+                                                             : operation.as<words::PointerFill>().bytes == 0;
 }
 
 /// Versions of the runtime disagree whether the width of a fill is in bytes or in elements: bytes that are all the same
@@ -30,10 +36,17 @@ bool fill_parameters(const OperationView& operation, hipMemsetParams* fill) noex
   *fill = {};
   fill->dst = pointer(operation.handle_of(0));
   fill->elementSize = bytes ? 1U : static_cast<unsigned>(pattern.size());
-  const std::uint64_t size = operation.as<words::PointerFill>().bytes;
-  fill->width = size / fill->elementSize;
-  fill->height = 1;
-  fill->pitch = size;
+  if (operation.kind() == OperationKind::kPointerFillRect) {
+    const auto& rows = operation.as<words::PointerFillRect>();
+    fill->width = rows.row_bytes / fill->elementSize;
+    fill->height = rows.rows;
+    fill->pitch = rows.pitch;
+  } else {
+    const std::uint64_t size = operation.as<words::PointerFill>().bytes;
+    fill->width = size / fill->elementSize;
+    fill->height = 1;
+    fill->pitch = size;
+  }
   std::memcpy(&fill->value, pattern.data(), fill->elementSize);
   return true;
 }
@@ -72,8 +85,15 @@ hipError_t HipGraphNode::add(const HipDriver& driver, hipGraph_t graph, std::spa
                                                           pointer(operation.handle_of(0)),
                                                           pointer(operation.handle_of(1)), bytes, hipMemcpyDefault));
     }
-    case OperationKind::kPointerFill: {
-      if (operation.as<words::PointerFill>().bytes == 0) {
+    case OperationKind::kPointerCopyRect: {
+      const hipMemcpy3DParms copy = rows_of(operation);
+      return copy.extent.width == 0
+                 ? hipSuccess
+                 : quiet(driver, driver.hipGraphAddMemcpyNode(&handle_, graph, before.data(), before.size(), &copy));
+    }
+    case OperationKind::kPointerFill:
+    case OperationKind::kPointerFillRect: {
+      if (is_empty_fill(operation)) {
         return hipSuccess;
       }
       hipMemsetParams fill{};
@@ -111,7 +131,7 @@ hipError_t HipGraphNode::change(const HipDriver& driver, hipGraphExec_t executab
       kernel_.kernelParams = nullptr;
       return status;
     }
-    case OperationKind::kPointerCopy:
+    case OperationKind::kPointerCopy:  // not of rows: as on CUDA
       return quiet(driver, driver.hipGraphExecMemcpyNodeSetParams1D(
                                executable, handle_, pointer(operation.handle_of(0)), pointer(operation.handle_of(1)),
                                operation.as<words::PointerCopy>().bytes, hipMemcpyDefault));

@@ -10,6 +10,19 @@ using capture::OperationKind;
 using capture::OperationView;
 namespace words = capture::words;
 
+hipMemcpy3DParms rows_of(const OperationView& operation) noexcept {
+  const auto& rows = operation.as<words::PointerCopyRect>();
+  const auto side = [&](std::size_t argument, std::uint64_t pitch, std::uint64_t rows_of_slice) {
+    return hipPitchedPtr{reinterpret_cast<void*>(operation.handle_of(argument)), pitch, rows.row_bytes, rows_of_slice};
+  };
+  hipMemcpy3DParms copy{};
+  copy.dstPtr = side(0, rows.to_pitch, rows.to_rows);
+  copy.srcPtr = side(1, rows.from_pitch, rows.from_rows);
+  copy.extent = {rows.row_bytes, rows.rows, rows.slices};
+  copy.kind = hipMemcpyDeviceToDevice;
+  return copy;
+}
+
 namespace {
 
 hipError_t launch(const HipDriver& driver, const OperationView& operation, hipStream_t stream) {
@@ -54,6 +67,23 @@ hipError_t copy(const HipDriver& driver, const OperationView& operation, hipStre
                                                     numbers->bytes, hipMemcpyDefault, stream);
 }
 
+hipError_t copy_rows(const HipDriver& driver, const OperationView& operation, hipStream_t stream) {
+  const hipMemcpy3DParms all = rows_of(operation);
+  return all.extent.depth == 1
+             ? driver.hipMemcpy2DAsync(all.dstPtr.ptr, all.dstPtr.pitch, all.srcPtr.ptr, all.srcPtr.pitch,
+                                       all.extent.width, all.extent.height, all.kind, stream)
+             : driver.hipMemcpy3DAsync(&all, stream);
+}
+
+hipError_t fill_rows(const HipDriver& driver, const OperationView& operation, hipStream_t stream) {
+  const auto& rows = operation.as<words::PointerFillRect>();
+  const auto pattern = operation.value_of(1);
+  return pattern.size() != 1
+             ? hipErrorInvalidValue
+             : driver.hipMemset2DAsync(reinterpret_cast<void*>(operation.handle_of(0)), rows.pitch,
+                                       std::to_integer<int>(pattern[0]), rows.row_bytes, rows.rows, stream);
+}
+
 hipError_t prefetch(const HipDriver& driver, const OperationView& operation, hipStream_t stream) {
   const auto* const to = operation.find<words::PointerPrefetchTo>();
   if (to == nullptr || driver.hipMemPrefetchAsync == nullptr) {
@@ -77,6 +107,8 @@ hipError_t submit(const HipDriver& driver, const OperationView& operation, hipSt
       case OperationKind::kKernel: return quiet(driver, launch(driver, operation, stream));
       case OperationKind::kPointerCopy: return quiet(driver, copy(driver, operation, stream));
       case OperationKind::kPointerFill: return quiet(driver, fill(driver, operation, stream));
+      case OperationKind::kPointerCopyRect: return quiet(driver, copy_rows(driver, operation, stream));
+      case OperationKind::kPointerFillRect: return quiet(driver, fill_rows(driver, operation, stream));
       case OperationKind::kPointerMigrate: return quiet(driver, prefetch(driver, operation, stream));
       case OperationKind::kHostFunction: {
         HostFunction call;

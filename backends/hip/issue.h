@@ -11,6 +11,10 @@ namespace refrain::backends {
 /// a function of the program, as hipLaunchKernel() takes it.
 inline constexpr std::uint64_t kProgramsFunction = 1;
 
+/// A copy of rows (kPointerCopyRect), which is within the memory of one device: what the runtime makes of copies of
+/// rows from and to the host, whose direction it is to find out, differs from version to version.
+hipMemcpy3DParms rows_of(const capture::OperationView& operation) noexcept;
+
 /// The device of the operation's stream must be current. Event records and waits do nothing here: their
 /// events are the layer's and the submission's business.
 hipError_t submit(const HipDriver& driver, const capture::OperationView& operation, hipStream_t stream) noexcept;

@@ -18,10 +18,12 @@
 namespace refrain::backends {
 
 /// What an address belongs to, as the API tells it.
+enum class MemoryType : std::uint32_t { kNone, kHost, kDevice, kOther };
+
 struct Allocation {
   std::uint64_t start = 0, bytes = 0;
-  std::uint64_t id = 0;    ///< never used again
-  std::uint32_t type = 0;  ///< as the API numbers it
+  std::uint64_t id = 0;  ///< never used again
+  MemoryType type = MemoryType::kNone;
   int device = 0;
 };
 

@@ -117,7 +117,6 @@ class StreamBackend : public Backend {
   Status finish_recording(std::span<const Part> parts, typename Api::Uploader& uploader) REFRAIN_REQUIRES(recording_);
 
   static constexpr const char* kNeverIdle = "the device was never idle while it was to be made";
-  static constexpr const char* kNoRows = "copies and fills of rows are not recorded";
 
   typename Api::Status copy_and_wait(const capture::QueueInfo& queue, std::uint64_t to, std::uint64_t from,
                                      std::size_t bytes) noexcept;
@@ -161,6 +160,7 @@ Recordable StreamBackend<Api>::can_record(const capture::OperationView& operatio
                  ? Recordable{}
                  : Recordable{false, "its stream has attributes"};
     case OperationKind::kPointerFill:
+    case OperationKind::kPointerFillRect:
     case OperationKind::kHostFunction: return {};
     // What a graph leaves out comes to the device when it is used there, which counts as time of the graph. What the
     // host reads it reads later, and nobody measures that.
@@ -170,12 +170,8 @@ Recordable StreamBackend<Api>::can_record(const capture::OperationView& operatio
         return {};
       }
       return {false, "memory is fetched to the host between graphs"};
-    case OperationKind::kPointerFillRect: return Api::kRows ? Recordable{} : Recordable{false, kNoRows};
     case OperationKind::kPointerCopyRect:
     case OperationKind::kPointerCopy:
-      if (operation.kind() == OperationKind::kPointerCopyRect && !Api::kRows) {
-        return {false, kNoRows};
-      }
       for (const auto& argument : operation.arguments()) {
         if (argument.kind != capture::ArgumentKind::kPointer) {
           return {false, "the copy names pageable host memory"};

@@ -2,17 +2,17 @@
 
 #include "layer/streams/copies.h"
 
+#include <optional>
+
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/submission.h"
 #include "layer/streams/prefetch.h"
+#include "layer/streams/rows.h"
 
 namespace refrain::layer::cuda {
 namespace {
 
-using capture::ArgumentKind;
 namespace words = capture::words;
-using streams::CopyPlaces;
-using streams::Place;
 
 const char* const kArrays = "the copy names an array, or is described in a way that Refrain does not know";
 
@@ -20,70 +20,27 @@ CUdeviceptr address(const void* host) noexcept {
   return reinterpret_cast<CUdeviceptr>(host);
 }
 
-/// One side of a copy of rows.
-struct Box {
-  CUdeviceptr start = 0;
-  std::size_t pitch = 0;
-  std::size_t rows_of_slice = 0;
-  bool known = false;
-};
-
-Box box_of(CUmemorytype type, const void* host, CUdeviceptr device, std::size_t x, std::size_t y, std::size_t z,
-           std::size_t pitch, std::size_t rows_of_slice, const CUDA_MEMCPY3D_v2& all) noexcept {
-  const bool on_host = type == CU_MEMORYTYPE_HOST;
-  const bool many = all.Height > 1 || all.Depth > 1;
-  Box box;
-  // Numbers that the driver may refuse, or read in its own way, are left to it.
-  box.known = (on_host || type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED) && all.WidthInBytes != 0 &&
-              all.Height != 0 && all.Depth != 0 && (!many || pitch >= all.WidthInBytes) &&
-              (all.Depth == 1 || rows_of_slice >= all.Height);
-  box.pitch = many ? pitch : all.WidthInBytes;
-  box.rows_of_slice = all.Depth > 1 ? rows_of_slice : all.Height;
-  box.start = (on_host ? address(host) : device) + x + y * pitch + z * pitch * rows_of_slice;
-  return box;
+/// False for what is an array, or unknown.
+bool is_memory(CUmemorytype type) noexcept {
+  return type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED;
 }
 
-template <class Issue>
-CUresult copy_rows(const replay::EntryPoint& entry_point, const CUDA_MEMCPY3D_v2& all, CUstream stream,
-                   DefaultStream by_default, Issue&& issue) noexcept {
-  if (CUresult status = CUDA_SUCCESS; streams::short_way<CudaLayer>(entry_point, &status, issue, true)) {
-    return status;
+std::optional<streams::RowsCopy> rows_of(const CUDA_MEMCPY3D_v2& all) noexcept {
+  if (!is_memory(all.dstMemoryType) || !is_memory(all.srcMemoryType) || all.dstLOD != 0 || all.srcLOD != 0) {
+    return std::nullopt;
   }
-  const Box to = box_of(all.dstMemoryType, all.dstHost, all.dstDevice, all.dstXInBytes, all.dstY, all.dstZ,
-                        all.dstPitch, all.dstHeight, all);
-  const Box from = box_of(all.srcMemoryType, all.srcHost, all.srcDevice, all.srcXInBytes, all.srcY, all.srcZ,
-                          all.srcPitch, all.srcHeight, all);
-  if (!to.known || !from.known || all.dstLOD != 0 || all.srcLOD != 0) {
-    return streams::submit_unheld<CudaLayer>(entry_point, OperationKind::kOther, kArrays, stream, by_default, issue);
-  }
-  const auto whole = [&](const Box& box) {
-    return ((all.Depth - 1) * box.rows_of_slice + all.Height - 1) * box.pitch + all.WidthInBytes;
+  const auto side = [](CUmemorytype type, const void* host, CUdeviceptr device, std::size_t x, std::size_t y,
+                       std::size_t z, std::size_t pitch, std::size_t rows_of_slice) {
+    const CUdeviceptr first = type == CU_MEMORYTYPE_HOST ? address(host) : device;
+    return streams::Rows{first + x + y * pitch + z * pitch * rows_of_slice, pitch, rows_of_slice};
   };
-  const CopyPlaces places = CopyPlaces::find<CudaLayer>(to.start, whole(to), from.start, whole(from));
-  const words::PointerCopyRect numbers = {.row_bytes = all.WidthInBytes,
-                                          .rows = all.Height,
-                                          .slices = all.Depth,
-                                          .to_pitch = to.pitch,
-                                          .to_rows = to.rows_of_slice,
-                                          .from_pitch = from.pitch,
-                                          .from_rows = from.rows_of_slice,
-                                          .blocking = places.blocks() ? 1U : 0U};
-  Token token = static_cast<Token>(OperationKind::kPointerCopyRect);
-  for (const std::uint64_t word : words::in_order(numbers)) {
-    token = mix(token, word);
-  }
-  const Call call{entry_point, OperationKind::kPointerCopyRect, places.mixed_into(token), places.why_not(),
-                  places.blocks()};
-  return streams::submit<CudaLayer>(
-      call, find_stream(stream, by_default),
-      [&](capture::OperationWriter& writer, Token token_of_all, bool) {
-        writer.begin(OperationKind::kPointerCopyRect, token_of_all);
-        writer.words(numbers);
-        writer.argument_handle(places.target.kind, places.target.id, to.start);
-        writer.argument_handle(places.source.kind, places.source.id, from.start);
-        writer.finish();
-      },
-      issue);
+  return streams::plain_copy({.to = side(all.dstMemoryType, all.dstHost, all.dstDevice, all.dstXInBytes, all.dstY,
+                                         all.dstZ, all.dstPitch, all.dstHeight),
+                              .from = side(all.srcMemoryType, all.srcHost, all.srcDevice, all.srcXInBytes, all.srcY,
+                                           all.srcZ, all.srcPitch, all.srcHeight),
+                              .row_bytes = all.WidthInBytes,
+                              .rows = all.Height,
+                              .slices = all.Depth});
 }
 
 CUDA_MEMCPY3D_v2 with_one_slice(const CUDA_MEMCPY2D_v2& flat) noexcept {
@@ -104,36 +61,6 @@ CUDA_MEMCPY3D_v2 with_one_slice(const CUDA_MEMCPY2D_v2& flat) noexcept {
   all.Height = flat.Height;
   all.Depth = 1;
   return all;
-}
-
-template <class Value, class Issue>
-CUresult fill_rows(const replay::EntryPoint& entry_point, CUdeviceptr to, std::size_t pitch, Value value,
-                   std::size_t width, std::size_t height, CUstream stream, DefaultStream by_default,
-                   Issue&& issue) noexcept {
-  if (CUresult status = CUDA_SUCCESS; streams::short_way<CudaLayer>(entry_point, &status, issue)) {
-    return status;
-  }
-  const words::PointerFillRect numbers = {.row_bytes = width * sizeof(value), .rows = height, .pitch = pitch};
-  Token token = mix(static_cast<Token>(OperationKind::kPointerFillRect), sizeof(value));
-  for (const std::uint64_t word : words::in_order(numbers)) {
-    token = mix(token, word);
-  }
-  const bool odd = width == 0 || height == 0 || (height > 1 && pitch < numbers.row_bytes);
-  const Place target = odd ? Place{} : streams::filled_place<CudaLayer>(to, (height - 1) * pitch + numbers.row_bytes);
-  const char* const why = odd ? "a fill of no rows, or of rows that lie in each other"
-                          : target.kind != ArgumentKind::kPointer ? streams::kUnknownFill
-                                                                  : nullptr;
-  const Call call{entry_point, OperationKind::kPointerFillRect, token, why};
-  return streams::submit<CudaLayer>(
-      call, find_stream(stream, by_default),
-      [&](capture::OperationWriter& writer, Token whole, bool) {
-        writer.begin(OperationKind::kPointerFillRect, whole);
-        writer.words(numbers);
-        writer.argument_handle(ArgumentKind::kPointer, target.id, to);
-        writer.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(&value, 1)));
-        writer.finish();
-      },
-      issue);
 }
 
 std::uint64_t number_of(int place) noexcept {
@@ -182,11 +109,11 @@ FILL(cuMemsetD32Async, DefaultStream::kLegacy, unsigned int)
 FILL(cuMemsetD32Async_ptsz, DefaultStream::kPerThread, unsigned int)
 #undef FILL
 
-#define FILL_ROWS(name, by_default, Value)                                                    \
-  CUresult wrap::name(CUdeviceptr to, size_t pitch, Value value, size_t width, size_t height, \
-                      CUstream stream) noexcept {                                             \
-    return fill_rows(entry::name, to, pitch, value, width, height, stream, by_default,        \
-                     [&] { return driver.name(to, pitch, value, width, height, stream); });   \
+#define FILL_ROWS(name, by_default, Value)                                                                      \
+  CUresult wrap::name(CUdeviceptr to, size_t pitch, Value value, size_t width, size_t height,                   \
+                      CUstream stream) noexcept {                                                               \
+    return streams::fill_rows<CudaLayer>(entry::name, to, pitch, value, width, height, stream, by_default,      \
+                                         [&] { return driver.name(to, pitch, value, width, height, stream); }); \
   }
 FILL_ROWS(cuMemsetD2D8Async, DefaultStream::kLegacy, unsigned char)
 FILL_ROWS(cuMemsetD2D8Async_ptsz, DefaultStream::kPerThread, unsigned char)
@@ -196,10 +123,12 @@ FILL_ROWS(cuMemsetD2D32Async, DefaultStream::kLegacy, unsigned int)
 FILL_ROWS(cuMemsetD2D32Async_ptsz, DefaultStream::kPerThread, unsigned int)
 #undef FILL_ROWS
 
-#define COPY_ROWS(name, by_default, Described, described)                                            \
-  CUresult wrap::name(const Described* copy, CUstream stream) noexcept {                             \
-    const auto issue = [&] { return driver.name(copy, stream); };                                    \
-    return copy == nullptr ? issue() : copy_rows(entry::name, described, stream, by_default, issue); \
+#define COPY_ROWS(name, by_default, Described, described)                                                            \
+  CUresult wrap::name(const Described* copy, CUstream stream) noexcept {                                             \
+    const auto issue = [&] { return driver.name(copy, stream); };                                                    \
+    return copy == nullptr                                                                                           \
+               ? issue()                                                                                             \
+               : streams::copy_rows<CudaLayer>(entry::name, rows_of(described), kArrays, stream, by_default, issue); \
   }
 COPY_ROWS(cuMemcpy2DAsync_v2, DefaultStream::kLegacy, CUDA_MEMCPY2D_v2, with_one_slice(*copy))
 COPY_ROWS(cuMemcpy2DAsync_v2_ptsz, DefaultStream::kPerThread, CUDA_MEMCPY2D_v2, with_one_slice(*copy))

@@ -2,14 +2,49 @@
 
 #include "layer/streams/copies.h"
 
+#include <optional>
+
 #include "layer/hip/submission.h"
 #include "layer/streams/prefetch.h"
+#include "layer/streams/rows.h"
 
 namespace refrain::layer::hip {
 namespace {
 
-const char* const kManyDimensions = "copies and fills of rows are not recorded";
+const char* const kOtherRows = "copies of rows are recorded from device to device only, and not of arrays";
 const char* const kOwnGraph = "it is a graph that the application made itself";
+
+/// What the program says of the direction may be wrong, which the runtime then has an answer to.
+bool may_be_held(hipMemcpyKind kind) noexcept {
+  return kind == hipMemcpyDeviceToDevice || kind == hipMemcpyDefault;
+}
+
+std::optional<streams::RowsCopy> rows_of(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                                         size_t height, hipMemcpyKind kind) noexcept {
+  if (!may_be_held(kind)) {
+    return std::nullopt;
+  }
+  return streams::plain_copy({.to = {handle_of(to), to_pitch, height},
+                              .from = {handle_of(from), from_pitch, height},
+                              .row_bytes = width,
+                              .rows = height,
+                              .slices = 1});
+}
+
+std::optional<streams::RowsCopy> rows_of(const hipMemcpy3DParms& all) noexcept {
+  if (!may_be_held(all.kind) || all.srcArray != nullptr || all.dstArray != nullptr) {
+    return std::nullopt;
+  }
+  const auto side = [](const hipPitchedPtr& memory, const hipPos& at) {
+    const std::size_t first = at.x + at.y * memory.pitch + at.z * memory.pitch * memory.ysize;
+    return streams::Rows{handle_of(memory.ptr) + first, memory.pitch, memory.ysize};
+  };
+  return streams::plain_copy({.to = side(all.dstPtr, all.dstPos),
+                              .from = side(all.srcPtr, all.srcPos),
+                              .row_bytes = all.extent.width,
+                              .rows = all.extent.height,
+                              .slices = all.extent.depth});
+}
 
 }  // namespace
 
@@ -56,24 +91,35 @@ hipError_t wrap::hipMemPrefetchAsync(const void* memory, size_t bytes, int devic
                                      [&] { return library.hipMemPrefetchAsync(memory, bytes, device, stream); });
 }
 
+#define COPY_ROWS(name, by_default)                                                                                  \
+  hipError_t wrap::name(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height, \
+                        hipMemcpyKind kind, hipStream_t stream) noexcept {                                           \
+    return streams::copy_rows<HipLayer>(                                                                             \
+        entry::name, rows_of(to, to_pitch, from, from_pitch, width, height, kind), kOtherRows, stream, by_default,   \
+        [&] { return library.name(to, to_pitch, from, from_pitch, width, height, kind, stream); });                  \
+  }
+COPY_ROWS(hipMemcpy2DAsync, DefaultStream::kLegacy)
+COPY_ROWS(hipMemcpy2DAsync_spt, DefaultStream::kPerThread)
+#undef COPY_ROWS
+
+hipError_t wrap::hipMemcpy3DAsync(const hipMemcpy3DParms* copy, hipStream_t stream) noexcept {
+  return streams::copy_rows<HipLayer>(entry::hipMemcpy3DAsync, copy == nullptr ? std::nullopt : rows_of(*copy),
+                                      kOtherRows, stream, DefaultStream::kLegacy,
+                                      [&] { return library.hipMemcpy3DAsync(copy, stream); });
+}
+
+hipError_t wrap::hipMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
+                                  hipStream_t stream) noexcept {
+  return streams::fill_rows<HipLayer>(
+      entry::hipMemset2DAsync, handle_of(to), pitch, static_cast<unsigned char>(value), width, height, stream,
+      DefaultStream::kLegacy, [&] { return library.hipMemset2DAsync(to, pitch, value, width, height, stream); });
+}
+
 #define UNHELD(name, by_default, why, parameters, arguments)                                             \
   hipError_t wrap::name parameters noexcept {                                                            \
     return streams::submit_unheld<HipLayer>(entry::name, OperationKind::kOther, why, stream, by_default, \
                                             [&] { return library.name arguments; });                     \
   }
-UNHELD(hipMemcpy2DAsync, DefaultStream::kLegacy, kManyDimensions,
-       (void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height, hipMemcpyKind kind,
-        hipStream_t stream),
-       (to, to_pitch, from, from_pitch, width, height, kind, stream))
-UNHELD(hipMemcpy2DAsync_spt, DefaultStream::kPerThread, kManyDimensions,
-       (void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height, hipMemcpyKind kind,
-        hipStream_t stream),
-       (to, to_pitch, from, from_pitch, width, height, kind, stream))
-UNHELD(hipMemcpy3DAsync, DefaultStream::kLegacy, kManyDimensions,
-       (const hipMemcpy3DParms* parameters, hipStream_t stream), (parameters, stream))
-UNHELD(hipMemset2DAsync, DefaultStream::kLegacy, kManyDimensions,
-       (void* to, size_t pitch, int value, size_t width, size_t height, hipStream_t stream),
-       (to, pitch, value, width, height, stream))
 UNHELD(hipMemcpyPeerAsync, DefaultStream::kLegacy, "copies between devices are not recorded",
        (void* to, int to_device, const void* from, int from_device, size_t bytes, hipStream_t stream),
        (to, to_device, from, from_device, bytes, stream))

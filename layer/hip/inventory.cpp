@@ -23,9 +23,9 @@ bool HipLayer::describe_memory(std::uint64_t address, backends::LiveMemory* foun
   found->bytes = allocation.bytes;
   found->id = allocation.id != 0 ? allocation.id : mix(allocation.start, allocation.bytes);
   found->device = allocation.device;
-  found->place = managed != 0                           ? capture::MemoryPlace::kManaged
-                 : allocation.type == hipMemoryTypeHost ? capture::MemoryPlace::kHost
-                                                        : capture::MemoryPlace::kDevice;
+  found->place = managed != 0                                     ? capture::MemoryPlace::kManaged
+                 : allocation.type == backends::MemoryType::kHost ? capture::MemoryPlace::kHost
+                                                                  : capture::MemoryPlace::kDevice;
   return true;
 }
 

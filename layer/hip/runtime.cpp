@@ -59,6 +59,7 @@ std::string why_too_old() {
   if (!backends::has_everything(runtime.driver, &missing)) {
     return "HIP: the runtime (HIP " + version_text(version) + ") has no " + missing + ": everything passes through";
   }
+  runtime.driver.version = version;
   keeps_errors = version >= backends::kHipKeepsErrors;
   return {};
 }

@@ -27,11 +27,15 @@ struct CopyPlaces {
     return target.kind != capture::ArgumentKind::kPointer || source.kind != capture::ArgumentKind::kPointer ? kPageable
                                                                                                             : nullptr;
   }
+  [[nodiscard]] bool within_one_device() const noexcept {
+    return target.type == backends::MemoryType::kDevice && source.type == backends::MemoryType::kDevice &&
+           target.device == source.device;
+  }
   /// Into pageable memory: done when it returns.
   [[nodiscard]] bool blocks() const noexcept { return !target.known; }
   /// Nodes are for memory of one kind and device.
   [[nodiscard]] Token mixed_into(Token token) const noexcept {
-    return mix(token, std::uint64_t{target.type} << 48U | std::uint64_t{source.type} << 32U |
+    return mix(token, static_cast<std::uint64_t>(target.type) << 48U | static_cast<std::uint64_t>(source.type) << 32U |
                           (static_cast<std::uint64_t>(target.device) & 0xFFFFU) << 16U |
                           (static_cast<std::uint64_t>(source.device) & 0xFFFFU));
   }

@@ -17,7 +17,7 @@ namespace refrain::layer::streams {
 /// One side of a copy, or the target of a fill.
 struct Place {
   capture::ArgumentKind kind = capture::ArgumentKind::kHostPointer;  ///< kPointer: memory of the driver's, all of it
-  std::uint32_t type = 0;                                            ///< as the API numbers it; 0: pageable
+  backends::MemoryType type = backends::MemoryType::kNone;           ///< none: pageable
   std::uint64_t id = 0;                                              ///< of the allocation
   int device = 0;
   bool known = false;  ///< the driver knows the address

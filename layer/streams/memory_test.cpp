@@ -17,7 +17,7 @@ bool is_found(std::uint64_t address, std::size_t bytes) {
 
 TEST_CASE("memory is the driver's if all of it lies in one allocation") {
   Rig rig;
-  rig.device.allocation = {0x10000, 0x1000, 9, 2, 0};
+  rig.device.allocation = {0x10000, 0x1000, 9, backends::MemoryType::kDevice, 0};
   CHECK(is_found(0x10000, 0x1000));
   CHECK(is_found(0x10800, 0x800));
   CHECK(is_found(0x10FFF, 1));
@@ -32,7 +32,7 @@ TEST_CASE("memory is the driver's if all of it lies in one allocation") {
 TEST_CASE("an address is another allocation's once memory was freed and comes again", "[promise-4]") {
   Rig rig;
   constexpr std::uint64_t kStart = 0x20000;
-  rig.device.allocation = {kStart, 0x1000, 9, 2, 0};
+  rig.device.allocation = {kStart, 0x1000, 9, backends::MemoryType::kDevice, 0};
   CHECK(filled_place<TestLayer>(kStart, 16).id == 9);
   CHECK(filled_place<TestLayer>(kStart, 16).id == 9);
   REQUIRE(free_memory<TestLayer>(test::kHostCall, kStart, [] { return 0; }) == 0);

@@ -1,5 +1,6 @@
 #include "replay/graph/discarder.h"
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <thread>
 
@@ -10,7 +11,8 @@ namespace {
 
 /// What a driver has of it goes in `on`, after `work`.
 struct Buffer final : backends::CommandBuffer {
-  explicit Buffer(std::thread::id* its_on, void (*its_work)() = nullptr) noexcept : on(its_on), work(its_work) {}
+  explicit Buffer(std::atomic<std::thread::id>* its_on, void (*its_work)() = nullptr) noexcept
+      : on(its_on), work(its_work) {}
   ~Buffer() override {
     *on = std::this_thread::get_id();
     if (work != nullptr) {
@@ -23,11 +25,11 @@ struct Buffer final : backends::CommandBuffer {
   backends::Status update(std::span<const backends::NodeUpdate> /*updates*/) noexcept override { return {}; }
   [[nodiscard]] bool busy() const noexcept override { return false; }
 
-  std::thread::id* on;
+  std::atomic<std::thread::id>* on;
   void (*work)();
 };
 
-Discarder::Buffers one(std::thread::id* on, void (*work)() = nullptr) {
+Discarder::Buffers one(std::atomic<std::thread::id>* on, void (*work)() = nullptr) {
   Discarder::Buffers buffers;
   buffers.push_back(std::make_unique<Buffer>(on, work));
   buffers.push_back(nullptr);  // an operation that is issued
@@ -39,32 +41,32 @@ Discarder::Buffers one(std::thread::id* on, void (*work)() = nullptr) {
 TEST_CASE("what is discarded is gone behind it: on another thread, and behind the end on this one") {
   test::ArithmeticBackend backend;
   Discarder discarder(backend);
-  std::thread::id on;
+  std::atomic<std::thread::id> on;
   discarder.look_again();  // nothing to look for yet
   discarder.discard(one(&on));
-  CHECK(on != std::thread::id());
-  CHECK(on != std::this_thread::get_id());
+  CHECK(on.load() != std::thread::id());
+  CHECK(on.load() != std::this_thread::get_id());
   discarder.look_again();
   discarder.stop();
   discarder.discard(one(&on));
-  CHECK(on == std::this_thread::get_id());
+  CHECK(on.load() == std::this_thread::get_id());
 }
 
 TEST_CASE("a driver that never returns from taking a graph back keeps nobody", "[promise-3]") {
   // The thread is there as long as the process lives, and uses them.
   static test::ArithmeticBackend& backend = *new test::ArithmeticBackend;
   static Discarder& discarder = *new Discarder(backend);
-  static std::thread::id on, other;
+  static std::atomic<std::thread::id> on, other;
   const auto start = std::chrono::steady_clock::now();
   discarder.discard(one(&on, [] { std::this_thread::sleep_for(std::chrono::hours(1)); }));
-  CHECK(on != std::thread::id());
+  CHECK(on.load() != std::thread::id());
   const auto since = std::chrono::steady_clock::now();
   discarder.discard(one(&other));
-  CHECK(other == std::thread::id());  // who knows what the driver would do
+  CHECK(other.load() == std::thread::id());  // who knows what the driver would do
   discarder.look_again();
   discarder.stop();
   discarder.discard(one(&other));
-  CHECK(other == std::thread::id());
+  CHECK(other.load() == std::thread::id());
   const auto end = std::chrono::steady_clock::now();
   CHECK(since - start > env::StuckCheck::kLongest - std::chrono::milliseconds(100));
   CHECK(end - since < env::StuckCheck::kLongest / 2);

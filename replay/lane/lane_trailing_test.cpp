@@ -188,9 +188,9 @@ TEST_CASE("a verification waits for all queues, and what is submitted beside wha
   // Nor what waited behind it.
   made.clear();
   REQUIRE(pause.begin());
-  std::atomic<bool> all_made{false};
+  std::atomic<bool> waits{false}, all_made{false};
   std::thread trailing([&] {
-    CHECK(engine.lane().trail(call(5)));
+    waits = engine.lane().trail(call(5));
     engine.lane().flush(false);
     all_made = true;
   });
@@ -198,6 +198,7 @@ TEST_CASE("a verification waits for all queues, and what is submitted beside wha
   CHECK_FALSE(all_made);
   pause.end();
   trailing.join();
+  CHECK(waits);
   CHECK(made == std::vector<std::uint64_t>{5});
 }
 

@@ -132,7 +132,7 @@ TEST_CASE("only memory of the device and pinned memory are found") {
     memory_type = known;
     Allocation found;
     REQUIRE(find_allocation(driver, 0x1010, &found));
-    CHECK(found.type == known);
+    CHECK(found.type == (known == CU_MEMORYTYPE_HOST ? MemoryType::kHost : MemoryType::kDevice));
     CHECK(found.start == 0x1000);
     CHECK(found.bytes == 0x200);
     CHECK(found.id == 5);

@@ -24,6 +24,7 @@ struct Runtime {
   hipError_t last_error = hipSuccess;
   hipError_t answer = hipSuccess;  ///< of the next call
   std::size_t allocation = 0;      ///< bytes of what is behind any address; 0: nothing is known
+  std::uint32_t memory_type = 1;
   hipMemsetParams fill{};
   std::vector<std::string> calls;
 
@@ -85,6 +86,8 @@ HipDriver driver_of_runtime() {
         *static_cast<std::uint64_t*>(answers[i]) = 0x1000;
       } else if (wanted[i] == HIP_POINTER_ATTRIBUTE_RANGE_SIZE) {
         *static_cast<std::size_t*>(answers[i]) = runtime.allocation;
+      } else if (wanted[i] == HIP_POINTER_ATTRIBUTE_MEMORY_TYPE) {
+        *static_cast<std::uint32_t*>(answers[i]) = runtime.memory_type;
       }
     }
     return hipSuccess;
@@ -219,6 +222,25 @@ TEST_CASE("memory is found only if the runtime knows where it ends") {
   REQUIRE(find_allocation(driver, 0x1010, &found));
   CHECK(found.start == 0x1000);
   CHECK(found.bytes == 0x200);
+}
+
+TEST_CASE("types of memory have other numbers from HIP 6 on", "[promise-1]") {
+  HipDriver driver = driver_of_runtime();
+  runtime.allocation = 0x200;
+  Allocation found;
+  const auto type = [&](int version, std::uint32_t told) {
+    driver.version = version;
+    runtime.memory_type = told;
+    REQUIRE(find_allocation(driver, 0x1010, &found));
+    return found.type;
+  };
+  CHECK(type(50731921, 0) == MemoryType::kHost);
+  CHECK(type(50731921, 1) == MemoryType::kDevice);
+  CHECK(type(50731921, 3) == MemoryType::kOther);
+  CHECK(type(60032830, 0) == MemoryType::kOther);
+  CHECK(type(60032830, 1) == MemoryType::kHost);
+  CHECK(type(70051831, 2) == MemoryType::kDevice);
+  CHECK(type(70051831, 3) == MemoryType::kOther);
 }
 
 TEST_CASE("kernels of modules and of the program itself are launched by their own functions") {

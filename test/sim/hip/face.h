@@ -23,6 +23,12 @@ int version() noexcept;
 /// Which device is the calling thread's.
 int& device() noexcept;
 
+/// A corner of memory in rows and slices.
+inline Box corner(const hipPitchedPtr& memory, const hipPos& position) noexcept {
+  const std::size_t slice = memory.pitch * memory.ysize;
+  return {address_of(memory.ptr) + position.x + position.y * memory.pitch + position.z * slice, memory.pitch, slice};
+}
+
 /// The end of every call: sets the thread's last error.
 hipError_t told(hipError_t status) noexcept;
 inline hipError_t told(Status status) noexcept {

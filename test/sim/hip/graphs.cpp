@@ -73,14 +73,42 @@ Status copy_node_task(void* to, const void* from, std::size_t bytes, Task* task)
   return status == Status::kOk ? check_memory(from, bytes, "a copy node") : status;
 }
 
+/// AMD's runtime has the direction of a copy of rows from its caller. What differs between versions where the host is
+/// part of it is not allowed here.
+Status copy_node_task(const hipMemcpy3DParms& wanted, Task* task) {
+  const auto& [width, height, depth] = wanted.extent;
+  if (wanted.srcArray != nullptr || wanted.dstArray != nullptr || width == 0 || height == 0 || depth == 0) {
+    return Status::kInvalidValue;
+  }
+  if (wanted.kind != hipMemcpyDeviceToDevice) {
+    violation("a copy node of rows that is not from device to device");
+    return Status::kInvalidValue;
+  }
+  const Box to = corner(wanted.dstPtr, wanted.dstPos), from = corner(wanted.srcPtr, wanted.srcPos);
+  *task = copy_task(to, from, width, height, depth);
+  for (const Box& box : {to, from}) {
+    const std::size_t bytes = (height - 1) * box.pitch + (depth - 1) * box.slice + width;
+    if (const Status status = check_memory(reinterpret_cast<const void*>(box.start), bytes, "a copy node");
+        status != Status::kOk) {
+      return status;
+    }
+    if (find_allocation(box.start)->type == MemoryType::kHost) {
+      violation("a copy node of rows from device to device names memory of the host");
+    }
+  }
+  return Status::kOk;
+}
+
 Status fill_node_task(const hipMemsetParams& wanted, Task* task) {
   const std::size_t bytes = wanted.width * wanted.elementSize;
-  if (wanted.height != 1 || bytes == 0 ||
+  if (wanted.height == 0 || bytes == 0 ||
       (wanted.elementSize != 1 && wanted.elementSize != 2 && wanted.elementSize != 4)) {
     return Status::kInvalidValue;
   }
   *task = fill_task(address_of(wanted.dst), &wanted.value, wanted.elementSize, bytes);
-  return check_memory(wanted.dst, bytes, "a fill node");
+  task->to.pitch = wanted.pitch;
+  task->height = wanted.height;
+  return check_memory(wanted.dst, (wanted.height - 1) * wanted.pitch + bytes, "a fill node");
 }
 
 template <class MakeTask>
@@ -124,6 +152,10 @@ SUBMITS(hipGraphAddMemcpyNode1D,
         (hipGraphNode_t * node, hipGraph_t graph, const hipGraphNode_t* before, std::size_t count, void* to,
          const void* from, std::size_t bytes, hipMemcpyKind),
         add(node, graph, before, count, [&](Task* task) { return sim::hip::copy_node_task(to, from, bytes, task); }))
+SUBMITS(hipGraphAddMemcpyNode,
+        (hipGraphNode_t * node, hipGraph_t graph, const hipGraphNode_t* before, std::size_t count,
+         const hipMemcpy3DParms* wanted),
+        add(node, graph, before, count, [&](Task* task) { return sim::hip::copy_node_task(*wanted, task); }))
 SUBMITS(hipGraphAddMemsetNode,
         (hipGraphNode_t * node, hipGraph_t graph, const hipGraphNode_t* before, std::size_t count,
          const hipMemsetParams* wanted),

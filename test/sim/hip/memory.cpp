@@ -49,12 +49,6 @@ Status allocate_in_order(std::size_t bytes, const void* pool, hipStream_t stream
   return status;
 }
 
-/// A corner of memory in rows and slices.
-sim::Box corner(const hipPitchedPtr& memory, const hipPos& position) noexcept {
-  const std::size_t slice = memory.pitch * memory.ysize;
-  return {address_of(memory.ptr) + position.x + position.y * memory.pitch + position.z * slice, memory.pitch, slice};
-}
-
 /// Without arrays, which the device does not have.
 Status copy(const hipMemcpy3DParms& wanted, hipStream_t stream) {
   if (wanted.srcArray != nullptr || wanted.dstArray != nullptr) {
@@ -63,10 +57,10 @@ Status copy(const hipMemcpy3DParms& wanted, hipStream_t stream) {
   if (wanted.srcPtr.pitch < wanted.extent.width || wanted.dstPtr.pitch < wanted.extent.width) {
     return Status::kInvalidValue;
   }
-  return sim::copy(
-      {corner(wanted.dstPtr, wanted.dstPos), side_of(wanted.kind, true), corner(wanted.srcPtr, wanted.srcPos),
-       side_of(wanted.kind, false), wanted.extent.width, wanted.extent.height, wanted.extent.depth},
-      stream, false, Returns::kAtOnce);
+  return sim::copy({sim::hip::corner(wanted.dstPtr, wanted.dstPos), side_of(wanted.kind, true),
+                    sim::hip::corner(wanted.srcPtr, wanted.srcPos), side_of(wanted.kind, false), wanted.extent.width,
+                    wanted.extent.height, wanted.extent.depth},
+                   stream, false, Returns::kAtOnce);
 }
 
 Status fill(void* to, unsigned value, unsigned element, std::size_t count, hipStream_t stream, bool per_thread) {
@@ -78,7 +72,7 @@ void answer(hipPointer_attribute wanted, const sim::Allocation& found, void* int
   const auto give = [into](auto value) { std::memcpy(into, &value, sizeof(value)); };
   switch (wanted) {
     case HIP_POINTER_ATTRIBUTE_MEMORY_TYPE:
-      give(static_cast<std::uint32_t>(found.type == MemoryType::kHost ? hipMemoryTypeHost : hipMemoryTypeDevice));
+      give((found.type == MemoryType::kHost ? 0U : 1U) + (sim::hip::version() >= 60000000 ? 1U : 0U));
       break;
     case HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR: give(found.start); break;
     case HIP_POINTER_ATTRIBUTE_RANGE_SIZE: give(found.bytes); break;
