@@ -20,23 +20,6 @@ nlohmann::json json_of(const BenchTime& time) {
 
 }  // namespace
 
-BenchTime summarize(std::vector<std::uint64_t>& samples) {
-  if (samples.empty()) {
-    return {};
-  }
-  std::ranges::sort(samples);
-  const auto at = [&](double part) {
-    const double place = part * static_cast<double>(samples.size() - 1);
-    const auto low = static_cast<std::size_t>(place);
-    const std::size_t high = std::min(low + 1, samples.size() - 1);
-    const double share = place - static_cast<double>(low);
-    return (static_cast<double>(samples[low]) * (1 - share) + static_cast<double>(samples[high]) * share) / 1000.0;
-  };
-  const BenchTime time{at(0.5), at(0.1), at(0.9)};
-  samples.clear();
-  return time;
-}
-
 void print_table(const BenchResult& result, const BenchOptions& options, std::FILE* out) {
   fmt::print(out, "{}\n{}\n", env::escaped(result.file),
              env::escaped(fmt::format("{} on {} (driver {})", result.device.name, result.device.platform,

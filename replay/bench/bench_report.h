@@ -8,15 +8,9 @@
 #include "backends/standalone_device.h"
 #include "capture/model.h"
 #include "replay/bench/bench.h"
+#include "replay/bench/bench_statistics.h"
 
 namespace refrain::replay {
-
-/// Microseconds.
-struct BenchTime {
-  double median = 0, p10 = 0, p90 = 0;
-};
-/// `samples` in nanoseconds; empties it.
-BenchTime summarize(std::vector<std::uint64_t>& samples);
 
 struct BenchRow {
   std::uint32_t graph = 0;

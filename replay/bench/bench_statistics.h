@@ -1,0 +1,44 @@
+// What repeated measurements say, and whether two of them differ.
+//
+// The interval of a median lies between two of the sorted samples, chosen by the binomial distribution: that holds
+// whatever the times are distributed like, and times never are normally. Two medians are compared by the ratio, whose
+// interval is made of theirs (MOVER: the method of variance estimates recovery, on logarithms). So a file needs to keep
+// three numbers of a measurement and not its samples, and nothing is drawn at random.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace refrain::replay {
+
+/// Of each interval. High, as many of them are looked at together, and chance alone puts one in a hundred beside its
+/// value.
+inline constexpr double kConfidence = 0.99;
+
+struct Interval {
+  double low = 0, high = 0;
+};
+
+/// Microseconds.
+struct BenchTime {
+  double median = 0, p10 = 0, p90 = 0;
+  std::optional<Interval> interval;  ///< of the median; none if there are too few samples to have one
+};
+/// `samples` in nanoseconds; empties it.
+BenchTime summarize(std::vector<std::uint64_t>& samples);
+
+struct TimeRatio {
+  double value = 0;  ///< 0 if there is none
+  std::optional<Interval> interval;
+};
+/// `time` / `reference`: above 1, `time` is the longer one.
+TimeRatio ratio_of(const BenchTime& time, const BenchTime& reference);
+
+enum class Verdict : std::uint8_t { kFaster, kSlower, kNoDifference };
+/// What a ratio says of the time above the line. `tolerance`: as a share, what is too little to be called a difference.
+Verdict verdict_of(const TimeRatio& ratio, double tolerance = 0) noexcept;
+/// "faster", "slower", "no difference that can be told".
+const char* text_of(Verdict verdict) noexcept;
+
+}  // namespace refrain::replay
