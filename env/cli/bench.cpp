@@ -1,9 +1,15 @@
 #include "replay/bench/bench.h"
 
+#include <iostream>
+
 #include "env/cli/commands.h"
+#include "env/cli/marked_file.h"
 #include "env/cli/options.h"
+#include "env/escape.h"
+#include "replay/bench/bench_plot.h"
 
 namespace refrain::env {
+
 int bench_command(const CommandArguments& arguments) {
   CLI::App app(
       "Replays the graphs of a capture without the application, eagerly and as command buffers, checks that\n"
@@ -13,23 +19,41 @@ int bench_command(const CommandArguments& arguments) {
       "refrain bench");
   set_usage(app, "refrain bench [OPTIONS] FILE");
   app.footer(
-      "The exit status is 0 if all graphs were equal, 1 if not or after an error, 2 for a file that can't "
-      "be\n"
-      "read or wrong usage, 3 if there was nothing to bench.");
+      "The exit status is 0 if all graphs were equal, 1 if not or after an error, 2 for a file that can't be read or\n"
+      "wrong usage, 3 if there was nothing to bench, or nothing to compare with the baseline, and 4 if all were "
+      "equal,\n"
+      "but some are slower than in the baseline: who names one wants to be told, and may let 4 pass.");
   replay::BenchOptions bench;
   std::string graphs;
   std::string chunks;
+  std::string picture;
+  double tolerance = 0;
   app.add_option("--graph", graphs, "Only these graphs, as numbered by `refrain dump`")->type_name("N,...");
-  app.add_option("--repetitions", bench.repetitions, "Timed pairs of runs for each graph and chunk size")
+  app.add_option("--repetitions", bench.repetitions,
+                 "Timed rounds for each graph: a run eagerly, and one with each chunk size")
       ->capture_default_str()
       ->type_name("N")
       ->check(CLI::Range(1U, 1000000U));
-  app.add_option("--warm-up", bench.warm_up, "Untimed pairs before")
+  app.add_option("--warm-up", bench.warm_up, "Untimed rounds before")
       ->capture_default_str()
       ->type_name("N")
       ->check(CLI::Range(0U, 1000000U));
   app.add_option("--chunks", chunks, "Nodes in a command buffer, one row each; 0: as many as possible (default)")
       ->type_name("N,...");
+  app.add_flag("--sweep", bench.sweep,
+               "Chunk sizes from 1, doubled, to as many as possible; says which one is the fastest for each graph");
+  app.add_option("--baseline", bench.baseline,
+                 "Compare with what an earlier `refrain bench --json` printed, by fingerprint and chunk size")
+      ->type_name("FILE");
+  app.add_option("--tolerance", tolerance,
+                 "With --baseline: differences that may be smaller than this many percent are none")
+      ->capture_default_str()
+      ->type_name("PERCENT")
+      ->check(CLI::Range(0.0, 1000.0));
+  app.add_option("--plot", picture,
+                 "Draw what was measured, as SVG; '-': on standard output, in place of the table. A picture that is "
+                 "there is\nreplaced")
+      ->type_name("FILE");
   app.add_flag("--fewest-parts", bench.fewest_parts, "Split graphs into as few command buffers as possible");
   app.add_option("--platform", bench.platform, "Platform, as numbered by `refrain doctor`")
       ->capture_default_str()
@@ -51,6 +75,21 @@ int bench_command(const CommandArguments& arguments) {
   bench.file = files.front();
   if (!graphs.empty()) bench.graphs = number_list(graphs, "--graph");
   if (!chunks.empty()) bench.chunk_sizes = number_list(chunks, "--chunks");
+  if (bench.sweep && !chunks.empty()) throw UsageError("--sweep and --chunks exclude each other");
+  if (tolerance != 0 && bench.baseline.empty()) throw UsageError("--tolerance goes with --baseline");
+  if (picture == "-" && bench.json) throw UsageError("--plot - and --json both go to standard output");
+  bench.tolerance = tolerance / 100;
+  if (picture == "-") {
+    bench.print = false;
+    bench.plot = [](const std::string& svg) { std::fputs(svg.c_str(), stdout); };
+  } else if (!picture.empty()) {
+    const MarkedFile file{picture, replay::kPlotMark, "picture"};
+    file.check();
+    bench.plot = [file](const std::string& svg) {
+      file.write(svg);
+      std::cerr << "refrain: wrote " << escaped(file.name) << "\n";
+    };
+  }
   return replay::run_bench(bench, stdout, stderr);
 }
 

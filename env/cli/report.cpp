@@ -1,46 +1,12 @@
-#include <sys/stat.h>
-
-#include <fstream>
 #include <iostream>
-#include <system_error>
 
 #include "env/cli/commands.h"
+#include "env/cli/marked_file.h"
 #include "env/cli/options.h"
-#include "env/own_file.h"
 #include "env/page/page.h"
 #include "replay/forecast/forecast.h"
 
 namespace refrain::env {
-namespace {
-
-constexpr mode_t kMode = 0600;  // it tells what a capture tells
-
-bool is_page(const std::string& file) {
-  std::string first, second;
-  std::ifstream in(file, std::ios::binary);
-  return std::getline(in, first) && std::getline(in, second) && second == page::kMark;
-}
-
-/// Whole or not at all, and never in the place of what is no page.
-std::error_code write_page(const std::string& name, const std::string& text) {
-  OwnFile file;
-  struct stat status {};
-  if (::lstat(name.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
-    if (const std::error_code error = file.append_to(name, kMode)) return error;
-    return {file.write(text), std::generic_category()};
-  }
-  if (status.st_size != 0 && !is_page(name)) {
-    throw std::runtime_error("'" + name + "' is there already, and no page of Refrain's; it stays as it is");
-  }
-  if (const std::error_code error = file.create_beside(name, kMode)) return error;
-  std::error_code error(file.write(text), std::generic_category());
-  if (!error) error = file.rename_to(name);
-  if (error) file.remove();
-  return error;
-}
-
-}  // namespace
-
 int report_command(const CommandArguments& arguments) {
   CLI::App app(
       "Makes a page of HTML about a report (--report-file) or a capture. Two files are shown together if one is a\n"
@@ -75,9 +41,7 @@ int report_command(const CommandArguments& arguments) {
     std::cout << text;
     return kSuccess;
   }
-  if (const std::error_code error = write_page(output, text)) {
-    throw std::runtime_error("can't write the page to '" + output + "': " + error.message());
-  }
+  MarkedFile{output, page::kMark, "page"}.write(text);
   std::cerr << "refrain: wrote " << output << "\n";
   return kSuccess;
 }

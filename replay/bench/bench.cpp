@@ -11,7 +11,9 @@
 
 #include "capture/reader.h"
 #include "env/escape.h"
+#include "replay/bench/bench_baseline.h"
 #include "replay/bench/bench_graph.h"
+#include "replay/bench/bench_plot.h"
 #include "replay/bench/bench_report.h"
 
 namespace refrain::replay {
@@ -124,86 +126,135 @@ class Bench {
       return;
     }
     progress_.show(where_ + ": running eagerly");
-    std::vector<std::vector<std::byte>> eager, again, native;
+    std::vector<std::vector<std::byte>> eager;
     if (!graph->reset(&why) || !graph->run_eagerly(&why) || !graph->contents(&eager, &why)) {
       problem(stored.id(), why, false);
       return;
     }
-    for (const std::uint32_t chunk : options_.chunk_sizes) {
-      const auto mode = options_.fewest_parts ? PartitionMode::kFewestParts : PartitionMode::kNoFalseWait;
+    std::vector<Native> sizes;
+    const std::vector<std::uint32_t> wanted = chunk_sizes(*graph);
+    for (const std::uint32_t chunk : wanted) {
       progress_.show(where_ + ": recording");
-      const std::optional<BenchPlan> plan = graph->plan(chunk, mode, &why);
+      bool failure = false;
+      std::optional<BenchPlan> plan = checked_plan(*graph, chunk, eager, &why, &failure);
       if (!plan) {
-        problem(stored.id(), why, false);
-        return;
+        problem(stored.id(), wanted.size() == 1 ? why : fmt::format("chunk {}: {}", text_of_chunk(chunk), why),
+                failure);
+        break;
       }
-      if (!graph->reset(&why) || !graph->run_natively(*plan, &why) || !graph->contents(&native, &why)) {
-        problem(stored.id(), why, true);
-        return;
-      }
-      if (const std::string difference = first_difference(*graph, eager, native); !difference.empty()) {
-        // Programs whose own result varies from run to run (atomics) are nobody's fault.
-        if (!graph->reset(&why) || !graph->run_eagerly(&why) || !graph->contents(&again, &why)) {
-          problem(stored.id(), why, true);
-        } else if (again != eager) {
-          problem(stored.id(), "two eager runs give different results, so nothing can be compared", false);
-        } else {
-          problem(stored.id(), "native replay gives other bytes: " + difference, true);
-        }
-        return;
-      }
-      measure(stored, *graph, *plan, chunk);
+      sizes.push_back({chunk, std::move(*plan), {}});
+    }
+    if (!sizes.empty()) {
+      measure(stored, *graph, sizes);
     }
   }
 
-  void measure(const capture::StoredGraph& stored, BenchGraph& graph, const BenchPlan& plan, std::uint32_t chunk) {
-    std::vector<std::uint64_t> eager_ns, native_ns;
+  /// A chunk size that gave the same bytes.
+  struct Native {
+    std::uint32_t chunk;
+    BenchPlan plan;
+    std::vector<std::uint64_t> ns;  ///< of each timed round
+  };
+
+  [[nodiscard]] PartitionMode mode() const noexcept {
+    return options_.fewest_parts ? PartitionMode::kFewestParts : PartitionMode::kNoFalseWait;
+  }
+
+  /// A sweep ends where the longest part ends: larger chunks are the same command buffers as those of size 0.
+  std::vector<std::uint32_t> chunk_sizes(BenchGraph& graph) const {
+    if (!options_.sweep) {
+      return options_.chunk_sizes;
+    }
+    std::vector<std::uint32_t> sizes;
+    const std::size_t longest = graph.longest_part(mode());
+    for (std::uint32_t size = 1; size < longest; size *= 2) {
+      sizes.push_back(size);
+    }
+    sizes.push_back(0);
+    return sizes;
+  }
+
+  /// The graph's command buffers, once they gave what `eager` has. Nothing, and `why`, if they did not; `failure` is
+  /// set if something is wrong with them.
+  std::optional<BenchPlan> checked_plan(BenchGraph& graph, std::uint32_t chunk,
+                                        const std::vector<std::vector<std::byte>>& eager, std::string* why,
+                                        bool* failure) const {
+    std::optional<BenchPlan> plan = graph.plan(chunk, mode(), why);
+    if (!plan) {
+      return std::nullopt;
+    }
+    *failure = true;
+    std::vector<std::vector<std::byte>> native, again;
+    if (!graph.reset(why) || !graph.run_natively(*plan, why) || !graph.contents(&native, why)) {
+      return std::nullopt;
+    }
+    const std::string difference = first_difference(graph, eager, native);
+    if (difference.empty()) {
+      return plan;
+    }
+    // Programs whose own result varies from run to run (atomics) are nobody's fault.
+    if (!graph.reset(why) || !graph.run_eagerly(why) || !graph.contents(&again, why)) {
+      return std::nullopt;
+    }
+    *failure = again == eager;
+    *why = *failure ? "native replay gives other bytes: " + difference
+                    : "two eager runs give different results, so nothing can be compared";
+    return std::nullopt;
+  }
+
+  /// Eagerly and with each size in turns; each other round in reverse, so that none always finds the caches that the
+  /// same other one left.
+  void measure(const capture::StoredGraph& stored, BenchGraph& graph, std::vector<Native>& sizes) {
+    std::vector<std::uint64_t> eager_ns;
     std::string why;
     if (!graph.reset(&why)) {
       problem(stored.id(), why, true);
       return;
     }
-    const auto timed = [&](bool natively, std::vector<std::uint64_t>* samples) {
+    const auto run = [&](std::size_t place, bool warm) {  // 0: eagerly
+      Native* const native = place == 0 ? nullptr : &sizes[place - 1];
       const auto start = Clock::now();
-      const bool ok = natively ? graph.run_natively(plan, &why) : graph.run_eagerly(&why);
-      if (samples != nullptr) {
-        samples->push_back(static_cast<std::uint64_t>(
-            std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count()));
+      const bool ok = native != nullptr ? graph.run_natively(native->plan, &why) : graph.run_eagerly(&why);
+      if (!warm) {
+        (native != nullptr ? native->ns : eager_ns)
+            .push_back(static_cast<std::uint64_t>(
+                std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count()));
       }
       return ok;
     };
-    const std::uint64_t pairs = std::uint64_t{options_.warm_up} + options_.repetitions;
-    const auto enough = Clock::now() + std::chrono::seconds(options_.max_seconds);
-    std::uint32_t timed_pairs = 0;
-    for (std::uint64_t pair = 0; pair < pairs && (timed_pairs < 3 || Clock::now() < enough); ++pair) {
-      const bool warm = pair < options_.warm_up;
-      timed_pairs += warm ? 0 : 1;
-      const bool native_first = pair % 2 != 0;  // neither always finds the caches the other left
-      if (!timed(native_first, warm           ? nullptr
-                               : native_first ? &native_ns
-                                              : &eager_ns) ||
-          !timed(!native_first, warm           ? nullptr
-                                : native_first ? &eager_ns
-                                               : &native_ns)) {
-        problem(stored.id(), why, true);
-        return;
+    const std::uint64_t rounds = std::uint64_t{options_.warm_up} + options_.repetitions;
+    const auto enough = Clock::now() + sizes.size() * std::chrono::seconds(options_.max_seconds);
+    std::uint32_t timed_rounds = 0;
+    for (std::uint64_t round = 0; round < rounds && (timed_rounds < 3 || Clock::now() < enough); ++round) {
+      const bool warm = round < options_.warm_up;
+      timed_rounds += warm ? 0 : 1;
+      for (std::size_t i = 0; i <= sizes.size(); ++i) {
+        if (!run(round % 2 == 0 ? i : sizes.size() - i, warm)) {
+          problem(stored.id(), why, true);
+          return;
+        }
       }
-      progress_.show(fmt::format("{}: {} of {} pairs", where_, pair + 1, pairs));
+      progress_.show(fmt::format("{}: {} of {} rounds", where_, round + 1, rounds));
     }
-    BenchRow row;
-    row.graph = stored.id();
-    row.chunk = chunk;
-    row.nodes = graph.graph().size();
-    row.edges = graph.graph().edges().size();
-    row.occurrences = occurrences_[stored.id()];
-    row.pairs = timed_pairs;
-    row.parts = plan.pieces.size();
-    row.native_parts = plan.native_pieces;
-    row.eager = summarize(eager_ns);
-    row.native = summarize(native_ns);
-    row.ratio = row.native.median > 0 ? row.eager.median / row.native.median : 0;
-    row.made_up = graph.made_up();
-    result_.rows.push_back(row);
+    const BenchTime eager = summarize(eager_ns);
+    const capture::Fingerprint fingerprint = stored.graph().fingerprint();
+    for (Native& size : sizes) {
+      BenchRow row;
+      row.graph = stored.id();
+      row.fingerprint = fingerprint;
+      row.chunk = size.chunk;
+      row.nodes = graph.graph().size();
+      row.edges = graph.graph().edges().size();
+      row.occurrences = occurrences_[stored.id()];
+      row.pairs = timed_rounds;
+      row.parts = size.plan.pieces.size();
+      row.native_parts = size.plan.native_pieces;
+      row.eager = eager;
+      row.native = summarize(size.ns);
+      row.ratio = ratio_of(row.eager, row.native).value;
+      row.made_up = graph.made_up();
+      result_.rows.push_back(row);
+    }
   }
 
   const BenchOptions& options_;
@@ -238,6 +289,20 @@ int run(const BenchOptions& options, std::FILE* out, std::FILE* err) {
   if (!capture->cut_short.empty() && !options.quiet) {
     say(err, fmt::format("{}: {}; what was read before is used", options.file, capture->cut_short));
   }
+  const std::string api = capture->devices.empty() ? "opencl" : capture->devices.front().api;
+  std::optional<Baseline> baseline;
+  if (!options.baseline.empty()) {
+    try {
+      baseline = read_baseline(options.baseline);
+    } catch (const std::runtime_error& problem) {
+      return refuse(problem.what());
+    }
+    if (baseline->api != api) {
+      return refuse(
+          fmt::format("the baseline '{}' is of {}, the capture of {}: no graph of one is a graph of the other",
+                      options.baseline, baseline->api, api));
+    }
+  }
   std::vector<const capture::StoredGraph*> graphs;
   if (options.graphs.empty()) {
     for (const capture::StoredGraph& graph : capture->graphs) {
@@ -255,19 +320,30 @@ int run(const BenchOptions& options, std::FILE* out, std::FILE* err) {
 
   // Refrain itself must not take part, should this program have been started under it.
   (void)setenv("REFRAIN_MODE", "off", 1);
-  const std::string api = capture->devices.empty() ? "opencl" : capture->devices.front().api;
   const auto device =
       backends::open_standalone_device(api, {options.platform, options.device, options.device_name}, &why);
   if (device == nullptr) {
     say(err, why);
     return 3;
   }
-  const BenchResult result = bench_graphs(options, *capture, graphs, *device, err);
-  (options.json ? print_json : print_table)(result, options, out);
+  BenchResult result = bench_graphs(options, *capture, graphs, *device, err);
+  if (baseline) {
+    result.comparison = compare(*baseline, result, options.fewest_parts, options.tolerance);
+  }
+  if (options.print) {
+    (options.json ? print_json : print_table)(result, options, out);
+  }
+  if (options.plot && !result.rows.empty()) {
+    options.plot(plot(result));
+  }
   if (std::ranges::any_of(result.problems, &BenchProblem::failure)) {
     return 1;
   }
-  return result.rows.empty() ? 3 : 0;
+  if (result.rows.empty() || (result.comparison && result.comparison->rows.empty())) {
+    return 3;
+  }
+  const auto slower = [](const BenchComparison::Row& row) { return row.verdict == Verdict::kSlower; };
+  return result.comparison && std::ranges::any_of(result.comparison->rows, slower) ? 4 : 0;
 }
 
 }  // namespace

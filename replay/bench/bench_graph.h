@@ -51,6 +51,9 @@ class BenchGraph {
   [[nodiscard]] std::size_t made_up() const noexcept { return made_up_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
+  /// Nodes of the longest part that a command buffer can hold; 0 if nothing can be recorded.
+  [[nodiscard]] std::size_t longest_part(PartitionMode mode) const;
+
   /// Splits and records. Nothing, and `why`, if no node can be recorded or recording fails. Call only after
   /// run_eagerly() succeeded: drivers were seen to crash when recording what they would have refused.
   std::optional<BenchPlan> plan(std::uint32_t chunk, PartitionMode mode, std::string* why);
@@ -77,6 +80,8 @@ class BenchGraph {
   bool make_regions(const capture::Capture& capture, std::uint64_t max_bytes, std::string* why);
   bool translate(const capture::OperationView& from, capture::NodeIndex node, std::vector<std::byte>* to,
                  std::string* why);
+  /// Nothing, and `why`, if no node can be recorded.
+  std::optional<Partitioning> parts(PartitionMode mode, std::string* why) const;
   bool fill(const capture::Capture& capture, std::string* why);
   bool finish(std::string* why);
   [[nodiscard]] std::string failure(capture::NodeIndex node, const char* doing, int code) const;

@@ -105,7 +105,7 @@ bool BenchGraph::run_natively(const BenchPlan& plan, std::string* why) {
   return ok && finished;
 }
 
-std::optional<BenchPlan> BenchGraph::plan(std::uint32_t chunk, PartitionMode mode, std::string* why) {
+std::optional<Partitioning> BenchGraph::parts(PartitionMode mode, std::string* why) const {
   std::vector<PartGroup> groups(graph_.size());
   const char* reason = "";
   bool any = false;
@@ -124,11 +124,29 @@ std::optional<BenchPlan> BenchGraph::plan(std::uint32_t chunk, PartitionMode mod
     *why = std::string("nothing of it can be recorded here: ") + reason;
     return std::nullopt;
   }
-  const Partitioning partitioning = partition(graph_, groups, {}, mode);
+  return partition(graph_, groups, {}, mode);
+}
+
+std::size_t BenchGraph::longest_part(PartitionMode mode) const {
+  std::string why;
+  std::size_t longest = 0;
+  if (const std::optional<Partitioning> partitioning = parts(mode, &why)) {
+    for (const Part& part : partitioning->parts) {
+      longest = std::max(longest, part.native ? part.nodes.size() : 0);
+    }
+  }
+  return longest;
+}
+
+std::optional<BenchPlan> BenchGraph::plan(std::uint32_t chunk, PartitionMode mode, std::string* why) {
+  const std::optional<Partitioning> partitioning = parts(mode, why);
+  if (!partitioning) {
+    return std::nullopt;
+  }
   BenchPlan plan;
-  std::vector<std::uint32_t> last_piece(partitioning.parts.size());
-  for (std::size_t i = 0; i < partitioning.parts.size(); ++i) {
-    const Part& part = partitioning.parts[i];
+  std::vector<std::uint32_t> last_piece(partitioning->parts.size());
+  for (std::size_t i = 0; i < partitioning->parts.size(); ++i) {
+    const Part& part = partitioning->parts[i];
     const std::size_t step = part.native && chunk != 0 ? chunk : part.nodes.size();
     for (std::size_t at = 0; at < part.nodes.size(); at += step) {
       BenchPlan::Piece& piece = plan.pieces.emplace_back();

@@ -1,5 +1,7 @@
 #include "replay/bench/bench_statistics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -45,20 +47,27 @@ BenchTime summarize(std::vector<std::uint64_t>& samples) {
 }
 
 TimeRatio ratio_of(const BenchTime& time, const BenchTime& reference) {
-  TimeRatio ratio;
-  if (!(time.median > 0) || !(reference.median > 0)) {
-    return ratio;
+  return ratio_of(TimeRatio{time.median, time.interval}, TimeRatio{reference.median, reference.interval});
+}
+
+TimeRatio ratio_of(const TimeRatio& ratio, const TimeRatio& reference) {
+  if (!(ratio.value > 0) || !(reference.value > 0)) {
+    return {};
   }
-  ratio.value = time.median / reference.median;
-  if (!time.interval || !reference.interval || !(time.interval->low > 0) || !(reference.interval->low > 0)) {
-    return ratio;
+  const double value = ratio.value / reference.value;
+  if (!ratio.interval || !reference.interval || !(ratio.interval->low > 0) || !(reference.interval->low > 0)) {
+    return {value, {}};
   }
   const double down =
-      std::hypot(std::log(time.median / time.interval->low), std::log(reference.interval->high / reference.median));
+      std::hypot(std::log(ratio.value / ratio.interval->low), std::log(reference.interval->high / reference.value));
   const double up =
-      std::hypot(std::log(time.interval->high / time.median), std::log(reference.median / reference.interval->low));
-  ratio.interval = Interval{ratio.value * std::exp(-down), ratio.value * std::exp(up)};
-  return ratio;
+      std::hypot(std::log(ratio.interval->high / ratio.value), std::log(reference.value / reference.interval->low));
+  return {value, Interval{value * std::exp(-down), value * std::exp(up)}};
+}
+
+std::string text_of(const TimeRatio& ratio) {
+  return ratio.interval ? fmt::format("{:.3f} ({:.3f}-{:.3f})", ratio.value, ratio.interval->low, ratio.interval->high)
+                        : fmt::format("{:.3f} (no interval)", ratio.value);
 }
 
 Verdict verdict_of(const TimeRatio& ratio, double tolerance) noexcept {
@@ -70,8 +79,14 @@ Verdict verdict_of(const TimeRatio& ratio, double tolerance) noexcept {
                                                       : Verdict::kNoDifference;
 }
 
+Verdict verdict_of(const TimeRatio& native, const TimeRatio& relative, double tolerance) noexcept {
+  const Verdict verdict = verdict_of(native, tolerance);
+  return verdict == Verdict::kNoDifference || verdict == verdict_of(relative, tolerance) ? verdict : Verdict::kAsEager;
+}
+
 const char* text_of(Verdict verdict) noexcept {
   switch (verdict) {
+    case Verdict::kAsEager: return "different, as eager is";
     case Verdict::kFaster: return "faster";
     case Verdict::kSlower: return "slower";
     case Verdict::kNoDifference: break;

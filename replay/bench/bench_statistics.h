@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace refrain::replay {
@@ -34,11 +35,23 @@ struct TimeRatio {
 };
 /// `time` / `reference`: above 1, `time` is the longer one.
 TimeRatio ratio_of(const BenchTime& time, const BenchTime& reference);
+TimeRatio ratio_of(const TimeRatio& ratio, const TimeRatio& reference);
+/// "1.020 (1.010-1.030)"
+std::string text_of(const TimeRatio& ratio);
 
-enum class Verdict : std::uint8_t { kFaster, kSlower, kNoDifference };
-/// What a ratio says of the time above the line. `tolerance`: as a share, what is too little to be called a difference.
+enum class Verdict : std::uint8_t {
+  kNoDifference,
+  kFaster,
+  kSlower,
+  kAsEager,  ///< a difference, but not in relation to eager runs
+};
+/// What a ratio says of the time above the line: the whole interval is beyond 1. `tolerance`: as a share, what is too
+/// little to be called a difference.
 Verdict verdict_of(const TimeRatio& ratio, double tolerance = 0) noexcept;
-/// "faster", "slower", "no difference that can be told".
+/// The same of native runs now and before, where eager runs were made in turns with both. `relative`: the ratio in
+/// relation to theirs.
+Verdict verdict_of(const TimeRatio& native, const TimeRatio& relative, double tolerance) noexcept;
+/// "slower"
 const char* text_of(Verdict verdict) noexcept;
 
 }  // namespace refrain::replay

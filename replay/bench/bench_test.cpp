@@ -297,10 +297,15 @@ TEST_CASE("bench: wrong options and files") {
 
 namespace {
 
-replay::BenchResult bench_on(HostDevice& device) {
+/// Of a launch, a copy, and `more` launches on what was copied.
+replay::BenchResult bench_on(HostDevice& device, std::uint32_t more = 0, bool sweep = false) {
   File file;
-  write_capture(file.name(), true, [](RecordMaker& r) {
-    return std::vector<std::vector<OperationView>>{{launch(r, 21, 31, 3), copy(r, 31, 32)}};
+  write_capture(file.name(), true, [&](RecordMaker& r) {
+    std::vector<OperationView> operations{launch(r, 21, 31, 3), copy(r, 31, 32)};
+    for (std::uint32_t i = 0; i < more; ++i) {
+      operations.push_back(launch(r, 21, 32, 5 + i));
+    }
+    return std::vector<std::vector<OperationView>>{operations};
   });
   std::string error;
   const auto capture = capture::read_capture(file.name(), &error);
@@ -309,22 +314,37 @@ replay::BenchResult bench_on(HostDevice& device) {
   for (const auto& graph : capture->graphs) {
     graphs.push_back(&graph);
   }
-  return replay::bench_graphs(quick(file.name()), *capture, graphs, device, stderr);
+  BenchOptions options = quick(file.name());
+  options.sweep = sweep;
+  return replay::bench_graphs(options, *capture, graphs, device, stderr);
+}
+
+/// Multiplies by its second argument.
+void add_scale(HostDevice& device) {
+  device.host.add_function(21, [](const backends::host::KernelCall& call) {
+    for (auto& word : call.buffer<std::uint32_t>(0)) {
+      word *= call.value<std::uint32_t>(1);
+    }
+  });
+}
+
+std::vector<std::uint32_t> chunks_of(const replay::BenchResult& result) {
+  std::vector<std::uint32_t> chunks;
+  for (const replay::BenchRow& row : result.rows) {
+    chunks.push_back(row.chunk);
+  }
+  return chunks;
 }
 
 }  // namespace
 
 TEST_CASE("bench: a native replay with other bytes is a failure that names the first one") {
   HostDevice device;
-  device.host.add_function(21, [](const backends::host::KernelCall& call) {
-    for (auto& word : call.buffer<std::uint32_t>(0)) {
-      word *= call.value<std::uint32_t>(1);
-    }
-  });
+  add_scale(device);
   const auto good = bench_on(device);
   REQUIRE(good.problems.empty());
   REQUIRE(good.rows.size() == 1);
-  device.host.lose_last = true;
+  device.host.lose_last_of = 1;
   const auto bad = bench_on(device);
   REQUIRE(bad.rows.empty());
   REQUIRE(bad.problems.size() == 1);
@@ -342,4 +362,33 @@ TEST_CASE("bench: programs whose result varies are listed, not blamed") {
   REQUIRE(result.rows.empty());
   REQUIRE(result.problems.size() == 1);
   CHECK_FALSE(result.problems[0].failure);
+}
+
+TEST_CASE("bench: a sweep doubles the chunk size until one command buffer holds all") {
+  HostDevice device;
+  add_scale(device);
+  using Sizes = std::vector<std::uint32_t>;
+  CHECK(chunks_of(bench_on(device, 0, true)) == Sizes{1, 0});
+  CHECK(chunks_of(bench_on(device, 6, true)) == Sizes{1, 2, 4, 0});
+  const auto nine = bench_on(device, 7, true);
+  CHECK(nine.problems.empty());
+  REQUIRE(chunks_of(nine) == Sizes{1, 2, 4, 8, 0});
+  for (const replay::BenchRow& row : nine.rows) {
+    CHECK(row.parts == (row.chunk == 0 ? 1 : (9 + row.chunk - 1) / row.chunk));
+    CHECK(row.pairs == 3);
+    CHECK(row.eager.median == nine.rows[0].eager.median);  // eager runs are made in turns with all sizes
+    CHECK(row.fingerprint == nine.rows[0].fingerprint);
+    CHECK(row.fingerprint != 0);
+  }
+}
+
+TEST_CASE("bench: a chunk size that gives other bytes is named, and what was measured with smaller ones is told") {
+  HostDevice device;
+  add_scale(device);
+  device.host.lose_last_of = 4;
+  const auto result = bench_on(device, 7, true);
+  CHECK(chunks_of(result) == std::vector<std::uint32_t>{1, 2});
+  REQUIRE(result.problems.size() == 1);
+  CHECK(result.problems[0].failure);
+  CHECK(result.problems[0].reason.starts_with("chunk 4: native replay gives other bytes: "));
 }

@@ -11,10 +11,11 @@ class HostDevice : public backends::StandaloneDevice {
  public:
   class Faulty : public backends::host::HostBackend {
    public:
-    bool lose_last = false;
+    std::size_t lose_last_of = 0;  ///< command buffers of at least so many nodes lose the last one; 0: none does
     backends::Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
                             std::unique_ptr<backends::CommandBuffer>* result) noexcept override {
-      return HostBackend::record(graph, lose_last ? nodes.first(nodes.size() - 1) : nodes, result);
+      return HostBackend::record(
+          graph, lose_last_of != 0 && nodes.size() >= lose_last_of ? nodes.first(nodes.size() - 1) : nodes, result);
     }
   };
   Faulty host;
