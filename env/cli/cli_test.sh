@@ -282,6 +282,25 @@ expect 2 'bounds nothing' "$refrain" check wrong.toml before.json
 expect 2 "can't read the budget 'missing.toml'" "$refrain" check missing.toml before.json
 expect 2 'a budget and a file' "$refrain" check budget.toml
 
+# bench finds what it can't write, or not compare with, before it takes its time.
+expect 2 '--sweep and --chunks exclude each other' "$refrain" bench --sweep --chunks 8 cut.rfn
+expect 2 '--tolerance goes with --baseline' "$refrain" bench --tolerance 5 cut.rfn
+expect 2 'standard output' "$refrain" bench --plot - --json cut.rfn
+expect 2 'ends within its header' "$refrain" bench --sweep --plot new.svg cut.rfn
+expect 1 'No such file' cat new.svg
+expect 1 "'table.csv' is there already, and no picture of Refrain's" "$refrain" bench --plot table.csv cut.rfn
+expect 1 "'page.html' is there already, and no picture of Refrain's" "$refrain" bench --plot page.html cut.rfn
+expect 0 '^a,b$' cat table.csv
+printf '<svg>\n<!-- refrain bench -->\n' > old.svg
+expect 2 'ends within its header' "$refrain" bench --plot old.svg cut.rfn
+expect 1 "can't write the picture to 'missing/p.svg': No such file" "$refrain" bench --plot missing/p.svg cut.rfn
+expect 2 "can't read the baseline 'missing.json': " "$refrain" bench --baseline missing.json cut.rfn
+expect 2 "the baseline 'table.csv' can't be used: it is no JSON" "$refrain" bench --baseline table.csv cut.rfn
+expect 2 "the baseline 'before.json' can't be used: it is not what" "$refrain" bench --baseline before.json cut.rfn
+echo '{"api": "opencl", "results": [{"graph": 1}]}' > old.json
+expect 2 'an older Refrain printed it' "$refrain" bench --baseline old.json cut.rfn
+expect 0 '4 if all were equal, but some are slower' "$refrain" bench --help
+
 # Output that can't be written is a failure.
 expect 1 "can't be written" sh -c '"$1" --help > /dev/full' x "$refrain"
 

@@ -31,12 +31,21 @@ std::error_code append(const std::string& name, const std::string& text) {
   return {file.write(text), std::generic_category()};
 }
 
+/// Takes the place of `name` last, so that what was there stays if anything goes wrong.
 std::error_code replace(const std::string& name, const std::string& text) {
   OwnFile file;
   if (const std::error_code error = file.create_beside(name, kMode)) return error;
   std::error_code error(file.write(text), std::generic_category());
   if (!error) error = file.rename_to(name);
   if (error) file.remove();
+  return error;
+}
+
+/// Why there can be no file to take the place of `name`.
+std::error_code obstacle_beside(const std::string& name) {
+  OwnFile file;
+  const std::error_code error = file.create_beside(name, kMode);
+  if (!error) file.remove();
   return error;
 }
 
@@ -49,11 +58,12 @@ void refuse(const MarkedFile& marked, const std::error_code& error) {
 }  // namespace
 
 void MarkedFile::check() const {
+  if (is_special(name)) return refuse(*this, OwnFile::obstacle(name));
   struct stat status {};
-  if (!is_special(name) && ::lstat(name.c_str(), &status) == 0 && status.st_size != 0 && !is_marked(*this)) {
+  if (::lstat(name.c_str(), &status) == 0 && status.st_size != 0 && !is_marked(*this)) {
     throw std::runtime_error("'" + name + "' is there already, and no " + kind + " of Refrain's; it stays as it is");
   }
-  refuse(*this, OwnFile::obstacle(name));
+  refuse(*this, obstacle_beside(name));
 }
 
 void MarkedFile::write(const std::string& text) const {

@@ -57,7 +57,7 @@ same 'completion' 'bash zsh fish' "$(completed refrain completion '')"
 completed refrain run -- bas | grep -qw bash || fail 'run --: no command is offered'
 same 'run -- cat som' some.rfn "$(completed refrain run -- cat som)"
 # Every option that a command has is offered.
-for command in run env doctor settings dump report; do
+for command in run env doctor settings dump report bench; do
   for option in $("$refrain" $command --help | grep -oE '^ +(-[a-z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
     completed refrain $command "$option" | grep -qw -e "$option" || fail "bash: $command $option is not offered"
   done

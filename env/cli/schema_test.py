@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Holds real output against the schemas in docs/schema: reports of several modes, dump --json, bench --json. Members that a schema
-does not name are refused. Skipped (status 77) without Python's jsonschema (Debian: python3-jsonschema).
+does not name are refused. Pictures of bench have to be XML. Skipped (status 77) without Python's jsonschema (Debian: python3-jsonschema).
 Usage: schema_test.py REFRAIN SOURCE_FOLDER PROGRAM [ARGUMENT...]: an OpenCL program that ends soon"""
 
 import json
@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 failures = 0
 
@@ -87,7 +88,21 @@ def main() -> int:
         if len(run["results"]) + len(run["skipped"]) != 1 or part.stat().st_size > capture.stat().st_size:
             failures += 1
             print(f"FAILED: extract: {part.stat().st_size} of {capture.stat().st_size} bytes, bench says {run}")
-        hold("bench", output(refrain, "bench", "--json", "--quiet", "--repetitions", "3", capture), schemas["bench"])
+        bench = [refrain, "bench", "--json", "--quiet", "--repetitions", "8"]
+        baseline = work / "baseline.json"
+        baseline.write_text(output(*bench, capture))
+        old = hold("bench", baseline.read_text(), schemas["bench"])
+        now = hold("bench --sweep --baseline", output(*bench, "--sweep", "--baseline", baseline, capture), schemas["bench"])
+        picture = work / "bench.svg"
+        output(*bench, "--plot", picture, capture)
+        for drawn in (picture.read_text(), output(refrain, "bench", "--quiet", "--repetitions", "3", "--plot", "-", capture)):
+            if not xml.etree.ElementTree.fromstring(drawn).tag.endswith("}svg"):
+                failures += 1
+                print(f"FAILED: bench --plot wrote {drawn[:200]}")
+        alike = {(row["fingerprint"], row["chunk"]) for row in old["results"]}
+        if alike != {(row["fingerprint"], row["chunk"]) for row in now["baseline"]["compared"]} or now["baseline"]["only_in_baseline"]:
+            failures += 1
+            print(f"FAILED: bench --baseline: {alike} are in both, but {now['baseline']}")
     print("all as expected" if not failures else f"{failures} failures")
     return 1 if failures else 0
 

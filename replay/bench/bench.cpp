@@ -274,6 +274,14 @@ int run(const BenchOptions& options, std::FILE* out, std::FILE* err) {
   if (options.repetitions == 0 || options.chunk_sizes.empty()) {
     return refuse("at least one repetition and one chunk size are needed");
   }
+  std::optional<Baseline> baseline;
+  if (!options.baseline.empty()) {
+    try {
+      baseline = read_baseline(options.baseline);
+    } catch (const std::runtime_error& problem) {
+      return refuse(problem.what());
+    }
+  }
   std::string why;
   const std::optional<capture::Capture> capture =
       capture::read_capture(options.file, &why, options.max_memory_mb << 20U);
@@ -290,18 +298,9 @@ int run(const BenchOptions& options, std::FILE* out, std::FILE* err) {
     say(err, fmt::format("{}: {}; what was read before is used", options.file, capture->cut_short));
   }
   const std::string api = capture->devices.empty() ? "opencl" : capture->devices.front().api;
-  std::optional<Baseline> baseline;
-  if (!options.baseline.empty()) {
-    try {
-      baseline = read_baseline(options.baseline);
-    } catch (const std::runtime_error& problem) {
-      return refuse(problem.what());
-    }
-    if (baseline->api != api) {
-      return refuse(
-          fmt::format("the baseline '{}' is of {}, the capture of {}: no graph of one is a graph of the other",
-                      options.baseline, baseline->api, api));
-    }
+  if (baseline && baseline->api != api) {
+    return refuse(fmt::format("the baseline '{}' is of {}, the capture of {}: no graph of one is a graph of the other",
+                              options.baseline, baseline->api, api));
   }
   std::vector<const capture::StoredGraph*> graphs;
   if (options.graphs.empty()) {

@@ -86,7 +86,7 @@ Verdict verdict_of(const TimeRatio& native, const TimeRatio& relative, double to
 
 const char* text_of(Verdict verdict) noexcept {
   switch (verdict) {
-    case Verdict::kAsEager: return "different, as eager is";
+    case Verdict::kAsEager: return "different, as eager may be";
     case Verdict::kFaster: return "faster";
     case Verdict::kSlower: return "slower";
     case Verdict::kNoDifference: break;

@@ -43,7 +43,7 @@ enum class Verdict : std::uint8_t {
   kNoDifference,
   kFaster,
   kSlower,
-  kAsEager,  ///< a difference, but not in relation to eager runs
+  kAsEager,  ///< a difference, but none that can be told in relation to eager runs
 };
 /// What a ratio says of the time above the line: the whole interval is beyond 1. `tolerance`: as a share, what is too
 /// little to be called a difference.
