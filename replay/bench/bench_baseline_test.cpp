@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "replay/bench/bench_sweep.h"
 #include "test/capture/temporary_file.h"
@@ -183,6 +184,33 @@ TEST_CASE("bench baseline: what can't be used is refused by name, with the place
   CHECK(without("/results/0/native_us/median", -5) == "it.results[0].native_us.median is not a time, 0 or more");
   CHECK(without("/results/0/native_us/median", 100) == "it.results[0].native_us is not a median between low and high");
   CHECK(without("/results/0/eager_us", json::object()) == "it.results[0].eager_us has no member median");
+}
+
+TEST_CASE("bench baseline: a damaged file is refused or read, and what is read can be compared and printed") {
+  BenchResult now = result_of({row(1, 0xAB, 8, 10, 20), row(2, 0xCD, 0, 10, 20)});
+  const std::string good = printed(now, print_json);
+  std::mt19937 random(1);
+  const std::string letters = "0123456789-.eE\"{}[],: \nu\\\x01\xff";
+  int accepted = 0;
+  for (int trial = 0; trial < 500; ++trial) {
+    std::string damaged = good;
+    for (int i = 0; i < 1 + trial % 3; ++i) {
+      damaged[random() % damaged.size()] = letters[random() % letters.size()];
+    }
+    const capture::TemporaryFile file;
+    std::ofstream(file.name()) << damaged;
+    try {
+      now.comparison = compare(read_baseline(file.name()), now, false, 0);
+      ++accepted;
+    } catch (const std::runtime_error& error) {
+      CHECK(std::string(error.what()).starts_with("the baseline '"));
+      continue;
+    }
+    CHECK(json::parse(printed(now, print_json)).contains("baseline"));
+    CHECK(printed(now, print_table).find("Against ") != std::string::npos);
+  }
+  CHECK(accepted > 0);
+  CHECK(accepted < 500);
 }
 
 TEST_CASE("bench baseline: the comparison is told as text and as JSON") {
