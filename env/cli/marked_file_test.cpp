@@ -37,7 +37,7 @@ TEST_CASE("a marked file is written for its owner alone, and takes the place of 
   CHECK(content(name) == kText);
   picture(name).write(kText + "more\n");
   CHECK(content(name) == kText + "more\n");
-  std::ofstream(work.file("empty"));
+  std::ofstream(work.file("empty")) << "";
   picture(work.file("empty")).write(kText);
   CHECK(content(work.file("empty")) == kText);
   CHECK(work.files().size() == 2);
