@@ -20,13 +20,11 @@ int bench_command(const CommandArguments& arguments) {
   set_usage(app, "refrain bench [OPTIONS] FILE");
   app.footer(
       "A graph is slower, or faster, than in the baseline if the 99 % confidence interval of the ratio of its native\n"
-      "medians is above, or below, 1, and is so in relation to eager runs as well: these are made in turns with "
-      "native\n"
-      "ones, so load and clock of the machine meet both.\n"
+      "medians is above, or below, 1, and is so in relation to eager runs as well: these are made in turns with\n"
+      "native ones, so load and clock of the machine meet both.\n"
       "The exit status is 0 if all graphs were equal, 1 if not or after an error, 2 for a file that can't be read or\n"
-      "wrong usage, 3 if there was nothing to bench or to compare, and 4 if all were equal, but some are slower than "
-      "in\n"
-      "the baseline, so that continuous integration needs to read nothing.");
+      "wrong usage, 3 if there was nothing to bench or to compare, and 4 if all were equal, but some are slower\n"
+      "than in the baseline, so that continuous integration needs to read nothing.");
   replay::BenchOptions bench;
   std::string graphs;
   std::string chunks;
@@ -54,10 +52,9 @@ int bench_command(const CommandArguments& arguments) {
       ->capture_default_str()
       ->type_name("PERCENT")
       ->check(CLI::Range(0.0, 1000.0));
-  app.add_option(
-         "--plot", picture,
-         "Draw what was measured, as SVG; '-': on standard output, in place of the table. A picture that is there\n"
-         "is replaced")
+  app.add_option("--plot", picture,
+                 "Draw what was measured, as SVG; '-': on standard output, in place of the table. A picture that is\n"
+                 "there is replaced")
       ->type_name("FILE");
   app.add_flag("--fewest-parts", bench.fewest_parts, "Split graphs into as few command buffers as possible");
   app.add_option("--platform", bench.platform, "Platform, as numbered by `refrain doctor`")

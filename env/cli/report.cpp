@@ -7,6 +7,7 @@
 #include "replay/forecast/forecast.h"
 
 namespace refrain::env {
+
 int report_command(const CommandArguments& arguments) {
   CLI::App app(
       "Makes a page of HTML about a report (--report-file) or a capture. Two files are shown together if one is a\n"

@@ -161,14 +161,19 @@ class Bench {
   }
 
   /// A sweep ends where the longest part ends: larger chunks are the same command buffers as those of size 0.
-  std::vector<std::uint32_t> chunk_sizes(BenchGraph& graph) const {
-    if (!options_.sweep) {
-      return options_.chunk_sizes;
-    }
+  std::vector<std::uint32_t> chunk_sizes(const BenchGraph& graph) const {
     std::vector<std::uint32_t> sizes;
+    if (!options_.sweep) {
+      for (const std::uint32_t size : options_.chunk_sizes) {
+        if (std::ranges::find(sizes, size) == sizes.end()) {
+          sizes.push_back(size);
+        }
+      }
+      return sizes;
+    }
     const std::size_t longest = graph.longest_part(mode());
-    for (std::uint32_t size = 1; size < longest; size *= 2) {
-      sizes.push_back(size);
+    for (std::size_t size = 1; size < longest; size *= 2) {
+      sizes.push_back(static_cast<std::uint32_t>(size));
     }
     sizes.push_back(0);
     return sizes;
@@ -314,7 +319,9 @@ int run(const BenchOptions& options, std::FILE* out, std::FILE* err) {
       return refuse(
           fmt::format("{} has no graph {}; `refrain dump {}` lists them", options.file, wanted, options.file));
     }
-    graphs.push_back(&*found);
+    if (std::ranges::find(graphs, &*found) == graphs.end()) {
+      graphs.push_back(&*found);
+    }
   }
 
   // Refrain itself must not take part, should this program have been started under it.
@@ -331,6 +338,10 @@ int run(const BenchOptions& options, std::FILE* out, std::FILE* err) {
   }
   if (options.print) {
     (options.json ? print_json : print_table)(result, options, out);
+  } else {
+    for (const BenchProblem& problem : result.problems) {
+      say(err, fmt::format("graph {}: {}", problem.graph, problem.reason));
+    }
   }
   if (options.plot && !result.rows.empty()) {
     options.plot(plot(result));

@@ -29,7 +29,7 @@ struct BenchOptions {
   double tolerance = 0;       ///< as a share: a smaller difference from the baseline is none
   bool fewest_parts = false;  ///< partition mode: kFewestParts instead of kNoFalseWait
   std::function<void(const std::string& svg)> plot;  ///< if there is one: gets a picture of what was measured
-  bool print = true;                                 ///< the result on `out`
+  bool print = true;                                 ///< the result on `out`; if not, problems are told on `err`
   bool json = false;                                 ///< one JSON object on `out` instead of the table
   bool quiet = false;                                ///< no progress on `err`
   bool trust = false;                                ///< run what is in the file, whoever may have written it

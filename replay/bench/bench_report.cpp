@@ -72,9 +72,9 @@ void print_table(const BenchResult& result, const BenchOptions& options, std::FI
     fmt::print(out, "\nratio: eager / native; above 1, native is faster. Both gave the same bytes.\n");
   }
   for (const BenchRow& row : result.rows) {
-    if (row.pairs < options.repetitions) {
-      fmt::print(out, "graph {}, chunk {}: {} rounds only, as they take long.\n", row.graph, text_of_chunk(row.chunk),
-                 row.pairs);
+    const bool first = &row == &result.rows.front() || (&row - 1)->graph != row.graph;
+    if (first && row.pairs < options.repetitions) {
+      fmt::print(out, "graph {}: {} rounds only, as they take long.\n", row.graph, row.pairs);
     }
   }
   if (std::ranges::any_of(result.rows, [](const BenchRow& row) { return row.made_up != 0; })) {

@@ -26,4 +26,25 @@ TEST_CASE("bench: nothing in a capture reaches the terminal as it is") {
   }
 }
 
+TEST_CASE("bench: that there were fewer rounds than wanted is told once of a graph") {
+  BenchResult result;
+  result.rows.resize(4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    result.rows[i].graph = i < 3 ? 7 : 8;
+    result.rows[i].pairs = 3;
+  }
+  char* text = nullptr;
+  std::size_t size = 0;
+  std::FILE* out = ::open_memstream(&text, &size);
+  REQUIRE(out != nullptr);
+  print_table(result, {}, out);
+  std::fclose(out);
+  const std::string printed(text, size);
+  std::free(text);
+  const std::size_t first = printed.find("graph 7: 3 rounds only");
+  CHECK(first != std::string::npos);
+  CHECK(printed.find("graph 7: 3 rounds only", first + 1) == std::string::npos);
+  CHECK(printed.find("graph 8: 3 rounds only") != std::string::npos);
+}
+
 }  // namespace refrain::replay
