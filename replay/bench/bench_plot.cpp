@@ -122,7 +122,7 @@ class Panel {
     const int begin = top + kLine, end = begin + kLine * static_cast<int>(bars_.size());
     std::string svg =
         text(kMargin, top + 8, "name",
-             fmt::format("graph {}: {} nodes, {} edges{}", first_.graph, first_.nodes, first_.edges, fastest_));
+             fmt::format("graph {}: nodes {}, edges {}{}", first_.graph, first_.nodes, first_.edges, fastest_));
     svg += text(kWidth - kMargin, top + 8, "small end", "median, us");
     const double step = tick_step(most_);
     for (int tick = 0; tick * step <= most_; ++tick) {
