@@ -208,7 +208,7 @@ void print_comparison(const BenchComparison& comparison, std::FILE* out) {
     std::string counts;
     for (const Verdict verdict : {Verdict::kSlower, Verdict::kFaster, Verdict::kAsEager, Verdict::kNoDifference}) {
       counts +=
-          fmt::format("{}{} {}", counts.empty() ? "" : ", ",
+          fmt::format("{}{} {}", counts.empty() ? "" : "; ",
                       std::ranges::count(comparison.rows, verdict, &BenchComparison::Row::verdict), text_of(verdict));
     }
     fmt::print(out, "\n{}\n", counts);

@@ -222,7 +222,7 @@ TEST_CASE("bench baseline: the comparison is told as text and as JSON") {
   INFO(text);
   CHECK(text.find("note: the baseline's device is device, this one's is evil\\x1b\\n") != std::string::npos);
   CHECK(text.find("1.500 (1.458-1.543)") != std::string::npos);
-  CHECK(text.find("1 slower, 0 faster, 0 different, as eager may be, 0 no difference") != std::string::npos);
+  CHECK(text.find("1 slower; 0 faster; 0 different, as eager may be; 0 no difference") != std::string::npos);
   CHECK(text.find("smaller than 1 % are none") != std::string::npos);
   CHECK(text.find("as there:\n  graph 2, 000000000000000b, chunk all\n") != std::string::npos);
   CHECK(text.find("Only here:\n  graph 5, 000000000000000d, chunk 8\n") != std::string::npos);
