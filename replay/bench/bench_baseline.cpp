@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kLargestFile = std::size_t{1} << 28U;
+constexpr std::size_t kLargestFile = std::size_t{1} << 28U;  // limit: of memory
 
 /// A value of the file and where it stands, for messages.
 class Value {

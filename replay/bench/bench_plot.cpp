@@ -13,10 +13,10 @@ namespace refrain::replay {
 namespace {
 
 // Pixels at full size.
-constexpr int kWidth = 680, kMargin = 16;
-constexpr int kLeft = 132, kRight = 580;  // where bars begin, and the longest one ends
-constexpr int kHead = 136, kLine = 22, kBar = 13;
-constexpr std::size_t kLongestText = 88;
+constexpr int kWidth = 680, kMargin = 16;          // format: pixels
+constexpr int kLeft = 132, kRight = 580;           // format: where bars begin, and the longest one ends
+constexpr int kHead = 136, kLine = 22, kBar = 13;  // format
+constexpr std::size_t kLongestText = 88;           // format: letters that fit
 
 constexpr const char* kStyle = R"(<style>
 text { font: 13px system-ui, 'DejaVu Sans', Helvetica, Arial, sans-serif; fill: #1f2328 }

@@ -15,7 +15,7 @@ namespace refrain::replay {
 
 /// Of each interval. High, as many of them are looked at together, and chance alone puts one in a hundred beside its
 /// value.
-inline constexpr double kConfidence = 0.99;
+inline constexpr double kConfidence = 0.99;  // format: baselines are read with it
 
 struct Interval {
   double low = 0, high = 0;

@@ -69,7 +69,7 @@ std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
   costs.wait = now - std::clamp(waiting_since_ns_, start_ns_, now);
   const Turn turn = std::exchange(turn_, {});
   const std::uint64_t kind = kind_of_open();
-  note_successor(kind);
+  successors_.ended(kind);
   // Intervals are only remembered once graphs ran in them.
   auto found = known_.find(kind);
   ++intervals_;
@@ -104,7 +104,7 @@ std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
       known_.erase(found);
     }
   }
-  const auto next = known_.find(expected_after(kind));
+  const auto next = known_.find(successors_.expected());
   if (next != known_.end()) {
     const Known& interval = next->second;
     turn_.concluded = interval.concluded;
@@ -156,28 +156,6 @@ std::uint64_t IntervalTrial::kind_of_open() {
   }
   std::erase_if(known_, is_one);
   return as_long;
-}
-
-void IntervalTrial::note_successor(std::uint64_t kind) noexcept {
-  for (const std::uint64_t before : {recent_.back(), context_}) {
-    successor_of(before) = {before, kind};
-  }
-  std::rotate(recent_.begin(), recent_.begin() + 1, recent_.end());
-  recent_.back() = kind;
-  context_ = 0;
-  for (const std::uint64_t each : recent_) {
-    context_ = capture::mix(context_, each);
-  }
-}
-
-/// What followed last time on the same few intervals; else on the last of them; else the same once more.
-std::uint64_t IntervalTrial::expected_after(std::uint64_t kind) noexcept {
-  for (const std::uint64_t before : {context_, kind}) {
-    if (const Successor& known = successor_of(before); known.before == before) {
-      return known.next;
-    }
-  }
-  return kind;
 }
 
 /// Those that were not seen for longest go, a few at once.

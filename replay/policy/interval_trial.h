@@ -19,6 +19,7 @@
 #include "replay/detect/matcher.h"
 #include "replay/policy/cost_gate.h"
 #include "replay/policy/declinable.h"
+#include "replay/policy/interval_successors.h"
 #include "replay/policy/interval_timeline.h"
 #include "replay/runtime/clock.h"
 
@@ -221,10 +222,6 @@ class IntervalTrial {
     std::uint64_t last_seen = 0;                      ///< intervals_ then
     std::vector<std::shared_ptr<Declinable>> graphs;  ///< launched while it was not concluded
   };
-  struct Successor {
-    std::uint64_t before = 0;  ///< an interval, or several
-    std::uint64_t next = 0;
-  };
   /// The interval that comes again and again.
   struct Steady {
     std::uint64_t hash = 0;
@@ -234,11 +231,6 @@ class IntervalTrial {
     std::uint64_t newest_ns = 0;  ///< what it took last
   };
 
-  [[nodiscard]] Successor& successor_of(std::uint64_t before) noexcept {
-    return successors_[before % successors_.size()];
-  }
-  void note_successor(std::uint64_t kind) noexcept;
-  [[nodiscard]] std::uint64_t expected_after(std::uint64_t kind) noexcept;
   /// What was measured of one interval.
   struct Costs {
     std::uint64_t whole = 0, busy = 0;  ///< with and without what the program does by itself
@@ -273,9 +265,6 @@ class IntervalTrial {
   std::uint64_t start_ns_ = 0, waiting_since_ns_ = 0, outside_ns_ = 0;
   std::uint64_t away_since_ns_ = 0;  ///< 0: the program is not measured now
   std::uint64_t hash_ = 0;
-  // With the last one alone, a short interval between two long ones would always announce the wrong one of them.
-  std::array<std::uint64_t, 4> recent_{};  ///< the newest one last
-  std::uint64_t context_ = 0;              ///< of all of them
   std::uint64_t saved_ns_ = 0;
   Steady steady_;
   std::vector<std::shared_ptr<Declinable>> launched_;
@@ -283,7 +272,7 @@ class IntervalTrial {
   std::unordered_map<std::uint64_t, Known> known_ REFRAIN_GUARDED_BY(mutex_);
   std::uint64_t intervals_ = 0;  ///< that were looked at
   std::vector<IntervalSummary> declined_ REFRAIN_GUARDED_BY(mutex_);
-  std::array<Successor, 256> successors_;  ///< what followed last time
+  IntervalSuccessors successors_;
 };
 
 }  // namespace refrain::replay
