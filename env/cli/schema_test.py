@@ -60,11 +60,14 @@ def main() -> int:
         work = pathlib.Path(folder)
         for mode in (["--gate", "off"], ["--verify", "--gate", "off"], ["--observe"]):
             file = work / f"{len(mode)}-{mode[0].strip('-')}.json"
-            output(refrain, "run", *mode, "--report-file", file, "--", *program)
+            output(refrain, "run", *mode, "--timeline", "1000", "--report-file", file, "--", *program)
             report = hold(f"report {' '.join(mode)}", file.read_text(), schemas["report"])
             if mode[0] == "--gate" and not report["graphs"]:
                 failures += 1
                 print("FAILED: the report has no graph: nothing was shown of them")
+            if mode[0] != "--observe" and not report["timeline"]:
+                failures += 1
+                print("FAILED: the report has no timeline: nothing was shown of it")
         capture = work / "app.rfn"
         output(refrain, "run", "-o", capture, "--portable", "--", *program)
         hold("dump", output(refrain, "dump", "--json", capture), schemas["dump"])

@@ -148,10 +148,22 @@ def test_reports(page: browser.Browser, made: dict[str, pathlib.Path]) -> None:
     page.press("Home", 36)
     page.press("ArrowRight", 39)
     page.press("ArrowRight", 39)
-    check("a report's timeline: what ran", "lane 1: interval with graphs: 40 submissions, 39 of them in graphs (they pay), 3.0 ms"
-          in page.run("document.querySelector('.told').textContent"), page.run("document.querySelector('.told').textContent"))
-    check("where its time went", "300.0 ms" in page.run("document.querySelector('table').textContent"),
-          page.run("document.querySelector('table').textContent"))
+    told = "document.querySelector('.told').textContent"
+    same("a report's timeline: an eager interval", "lane 1: interval of 40 submissions: 40 eager (graphs are not known yet), 3.0 ms, at 10.0 ms",
+         page.run(told))
+    page.press("End", 35)
+    page.press("ArrowLeft", 37)
+    page.press("ArrowLeft", 37)
+    same("and one with graphs", "lane 1: interval of 40 submissions: 34 replayed in 3 launches, 4 held but issued one by one, 2 eager "
+         "(graphs pay), 3.0 ms, at 990.0 ms", page.run(told))
+    # Of a column in its middle: green at the bottom, then what was held only, then what was eager.
+    same("its parts are drawn apart, in proportion", [[4, 85], [5, 5], [7, 10]], page.run(
+        "(() => { const track = tracksOf(JSON.parse(document.getElementById('data').textContent).inputs[0].timeline)[0];"
+        "const columns = kStates.map(() => new Float32Array(2)); track.cover(990e6, 992e6, columns, 1);"
+        "return columns.map((column, state) => [state, Math.round(100 * column[0])]).filter(([, share]) => share); })()"))
+    same("what became of its submissions, and where its time went",
+         "lane 1 100 2720 240 320 960 240.0 ms 60.0 ms 304.0 us 500.0 ms",
+         page.run("[...document.querySelector('table tbody tr').children].map((cell) => cell.textContent.replace(/\u202f/g, '')).join(' ')"))
     check("its reasons", "the call blocks" in page.run("document.querySelector('.obstacles').textContent"))
     quiet(page, "report")
     page.open(made["compared"])

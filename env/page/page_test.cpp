@@ -229,18 +229,39 @@ TEST_CASE("a report's timeline tells what ran from wait to wait") {
   const json& lane = timeline["lanes"][0];
   CHECK(lane["lane"] == 4);
   CHECK(lane["states"] == json({{1, 400}, {1, 300}, {2, 700}}));  // with graphs, without, waits
-  CHECK(timeline["names"][0] == json({"10 submissions, 0 of them in graphs (without them, to be compared)", 5, -1}));
-  CHECK(timeline["names"][2] == json({"10 submissions, 9 of them in graphs (they pay)", 4, -1}));
+  // As an older report tells it: without what was held only, and without launches.
+  CHECK(timeline["names"][0] == json({"10 submissions: 10 eager (without graphs, to be compared)", 5, -1, {0, 0, 10}}));
+  CHECK(timeline["names"][1] == json({"for the device", 6, -1, nullptr}));
+  CHECK(timeline["names"][2] == json({"10 submissions: 9 replayed, 1 eager (graphs pay)", 4, -1, {9, 0, 1}}));
   const auto took = bytes_of(lane["took"]);
   REQUIRE(took.size() == 16);
   CHECK(took[0] + 256 * took[1] == 300);
   CHECK(took[4] + 256 * took[5] == 600);
+  json whole = good;
+  whole["in_graphs"] = {0, 6};
+  whole["held_issued"] = {1, 3};
+  whole["launches"] = {0, 2};
+  whole["hold_ns"] = 70;
+  const json told = timeline_of_report(json::array({whole}));
+  CHECK(told["names"][0][0] ==
+        "10 submissions: 1 held but issued one by one, 9 eager (without graphs, to be compared)");
+  CHECK(told["names"][2] == json({"10 submissions: 6 replayed in 2 launches, 3 held but issued one by one, 1 eager "
+                                  "(graphs pay)",
+                                  4,
+                                  -1,
+                                  {6, 3, 1}}));
+  const json& sums = told["lanes"][0];
+  CHECK(json({sums["in_graphs"], sums["held_issued"], sums["eager"], sums["launches"], sums["hold_ns"]}) ==
+        json({6, 4, 10, 2, 70}));
   // Columns of different lengths, times that run backwards, other types: such a lane is not shown.
   for (const auto& [name, value] : std::initializer_list<std::pair<const char*, json>>{{"how", {1}},
                                                                                        {"end_ns", {200, 1500}},
                                                                                        {"begin_ns", {0, 800}},
                                                                                        {"submissions", {10, "ten"}},
                                                                                        {"in_graphs", 7},
+                                                                                       {"in_graphs", {0, 11}},
+                                                                                       {"held_issued", {0, 2}},
+                                                                                       {"launches", {0}},
                                                                                        {"waiting_ns", {-1, 3}}}) {
     json bad = good;
     bad[name] = value;

@@ -22,16 +22,23 @@ enum State : std::uint8_t { kWithGraphs, kWithout, kWaits };
 constexpr std::size_t kStates = 3;
 
 struct Run {
-  std::uint64_t begin, waiting, end, submissions, in_graphs, how;
+  std::uint64_t begin = 0, waiting = 0, end = 0, submissions = 0, in_graphs = 0, how = 0, held_issued = 0, launches = 0;
+  [[nodiscard]] std::uint64_t eager() const noexcept { return submissions - in_graphs - held_issued; }
 };
 
 /// What is written as columns; nothing if that makes no sense.
 std::vector<Run> runs_of(const json& lane) {
-  constexpr std::array<std::uint64_t Run::*, 6> kMembers{&Run::begin,       &Run::waiting,   &Run::end,
-                                                         &Run::submissions, &Run::in_graphs, &Run::how};
-  constexpr std::array<const char*, 6> kNames{"begin_ns", "waiting_ns", "end_ns", "submissions", "in_graphs", "how"};
+  constexpr std::array<std::uint64_t Run::*, 8> kMembers{&Run::begin,       &Run::waiting,   &Run::end,
+                                                         &Run::submissions, &Run::in_graphs, &Run::how,
+                                                         &Run::held_issued, &Run::launches};
+  constexpr std::array<const char*, 8> kNames{"begin_ns",  "waiting_ns", "end_ns",      "submissions",
+                                              "in_graphs", "how",        "held_issued", "launches"};
+  constexpr std::size_t kAlways = 6;  // older reports have no others
   std::vector<Run> runs;
   for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (i >= kAlways && lane.is_object() && !lane.contains(kNames[i])) {
+      continue;
+    }
     if (!lane.is_object() || !lane.contains(kNames[i]) || !lane[kNames[i]].is_array()) {
       return {};
     }
@@ -51,7 +58,8 @@ std::vector<Run> runs_of(const json& lane) {
   }
   std::uint64_t last = 0;
   for (const Run& run : runs) {
-    if (run.begin < last || run.waiting < run.begin || run.end < run.waiting) {
+    if (run.begin < last || run.waiting < run.begin || run.end < run.waiting || run.in_graphs > run.submissions ||
+        run.held_issued > run.submissions - run.in_graphs) {
       return {};
     }
     last = run.end;
@@ -77,30 +85,42 @@ class Timeline {
     }
     intervals_ += runs.size();
     length_ns_ = std::max(length_ns_, runs.back().end);
-    lanes_.emplace_back(number_of(lane, "lane"), std::move(runs));
+    lanes_.push_back({number_of(lane, "lane"), number_of(lane, "hold_ns"), std::move(runs)});
   }
 
   json made() {
     const std::uint64_t unit_ns = length_ns_ / 0xFFFF'FFFFU + 1;
     json rows = json::array();
-    for (const auto& [number, runs] : lanes_) {
+    for (const auto& [number, hold_ns, runs] : lanes_) {
       std::vector<std::uint32_t> begin, took;
       std::vector<std::uint16_t> what;
       std::array<std::array<std::uint64_t, 2>, kStates> sums{};
-      const auto slice = [&](std::uint64_t from, std::uint64_t to, State state, const std::string& text) {
+      std::uint64_t in_graphs = 0, held_issued = 0, eager = 0, launches = 0;
+      const auto slice = [&](std::uint64_t from, std::uint64_t to, State state, std::size_t name) {
         begin.push_back(static_cast<std::uint32_t>(from / unit_ns));
         took.push_back(static_cast<std::uint32_t>((to - from) / unit_ns));
-        what.push_back(static_cast<std::uint16_t>(name_of(text, state)));
+        what.push_back(static_cast<std::uint16_t>(name));
         ++sums[state][0];
         sums[state][1] += to - from;
       };
       for (const Run& run : runs) {
-        slice(run.begin, run.waiting, run.in_graphs * 2 >= run.submissions ? kWithGraphs : kWithout, text_of(run));
-        slice(run.waiting, run.end, kWaits, "for the device");
+        const State state = run.in_graphs * 2 >= run.submissions ? kWithGraphs : kWithout;
+        slice(run.begin, run.waiting, state,
+              name_of(text_of(run), state, {run.in_graphs, run.held_issued, run.eager()}));
+        slice(run.waiting, run.end, kWaits, name_of("for the device", kWaits, nullptr));
+        in_graphs += run.in_graphs;
+        held_issued += run.held_issued;
+        eager += run.eager();
+        launches += run.launches;
       }
       rows.push_back({{"lane", number},
                       {"calls", runs.size()},
                       {"states", sums},
+                      {"in_graphs", in_graphs},
+                      {"held_issued", held_issued},
+                      {"eager", eager},
+                      {"launches", launches},
+                      {"hold_ns", hold_ns},
                       {"begin", base64_of(begin)},
                       {"took", base64_of(took)},
                       {"what", base64_of(what)}});
@@ -112,19 +132,32 @@ class Timeline {
 
  private:
   static std::string text_of(const Run& run) {
-    constexpr std::array<const char*, 4> kHow{"not known yet", "without them, to be compared", "on trial", "they pay"};
-    return fmt::format("{} submissions, {} of them in graphs ({})", run.submissions, run.in_graphs,
-                       run.how < kHow.size() ? kHow[run.how] : "unknown");
+    constexpr std::array<const char*, 4> kHow{"graphs are not known yet", "without graphs, to be compared",
+                                              "graphs on trial", "graphs pay"};
+    std::string text = fmt::format("{} submissions: ", run.submissions);
+    if (run.in_graphs != 0 && run.launches != 0) {
+      text += fmt::format("{} replayed in {} launch{}, ", run.in_graphs, run.launches, run.launches == 1 ? "" : "es");
+    } else if (run.in_graphs != 0) {
+      text += fmt::format("{} replayed, ", run.in_graphs);
+    }
+    if (run.held_issued != 0) {
+      text += fmt::format("{} held but issued one by one, ", run.held_issued);
+    }
+    return text + fmt::format("{} eager ({})", run.eager(), run.how < kHow.size() ? kHow[run.how] : "unknown");
   }
-  std::size_t name_of(const std::string& text, State state) {
+  std::size_t name_of(const std::string& text, State state, const json& parts) {
     const auto [known, is_new] = known_.try_emplace({text, state}, names_.size());
     if (is_new) {
-      names_.push_back({text, kFirstState + state, -1});
+      names_.push_back({text, kFirstState + state, -1, parts});
     }
     return known->second;
   }
 
-  std::vector<std::pair<std::uint64_t, std::vector<Run>>> lanes_;
+  struct Lane {
+    std::uint64_t number = 0, hold_ns = 0;
+    std::vector<Run> runs;
+  };
+  std::vector<Lane> lanes_;
   std::size_t intervals_ = 0;
   std::uint64_t left_out_ = 0;
   std::uint64_t length_ns_ = 0;

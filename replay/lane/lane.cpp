@@ -278,7 +278,7 @@ int Lane::leave() noexcept {
   waited_ = true;
   const std::uint64_t now = now_ns();
   if (timeline_ != nullptr) [[unlikely]] {
-    timeline_->add(intervals_.run_until(now));
+    timeline_->add(intervals_.run_until(now), counters_.held());
   }
   if (intervals_.waited_as_before(now)) [[likely]] {
     return;
@@ -287,6 +287,14 @@ int Lane::leave() noexcept {
     interval_ended();
   } catch (const std::exception& failure) {
     front().engine->fail(failure.what());
+  }
+}
+
+/// The rest of the open interval will not be seen.
+void Lane::abandon_interval() noexcept {
+  intervals_.abandon();
+  if (timeline_ != nullptr) {
+    timeline_->skip(counters_.held());
   }
 }
 
@@ -408,7 +416,7 @@ void Lane::park() noexcept {
     leave_profile();
   }
   prediction_.clear();
-  intervals_.abandon();
+  abandon_interval();
   enter_region(nullptr);
   static_cast<void>(take_error());
   tuner_.stop_app_clock();
@@ -426,7 +434,7 @@ Dormancy::Seen Lane::seen() const noexcept {
 void Lane::consider_dormancy() noexcept {
   if (dormancy_.is_due(front().sequence) && !held_.any() &&
       dormancy_.consider(seen(), intervals_.comparing() ? intervals_.submissions() : 0) != 0) {
-    intervals_.abandon();
+    abandon_interval();
   }
 }
 
@@ -457,7 +465,7 @@ void Lane::stop() noexcept {
   }
   static_cast<void>(cut_between_calls("Refrain was stopped"));
   trailing_.make_all();
-  intervals_.abandon();
+  abandon_interval();
   prediction_.clear();
   if (context_.verification_pause == nullptr) {
     dormancy_.stop();

@@ -244,6 +244,7 @@ class alignas(64) Lane {
   void cut(const char* why, capture::Token identity, bool waits);
   int leave() noexcept;
   void interval_ended();
+  void abandon_interval() noexcept;
   void use_plan(std::uint32_t plan) noexcept;
   void on_queue_handoff(QueueSlot& queue) noexcept;
   [[nodiscard]] int take_error() noexcept {

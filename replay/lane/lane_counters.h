@@ -8,6 +8,8 @@
 #include <map>
 #include <string>
 
+#include "replay/policy/interval_timeline.h"
+
 namespace refrain::replay {
 
 class Counter {
@@ -74,6 +76,10 @@ struct LaneCounters {
   NamedCounts cut_by;
   NamedCounts unchecked;  ///< verify mode: replays that could not be checked, and why
 
+  /// What was held, and is not any more.
+  [[nodiscard]] HeldCounts held() const noexcept {
+    return {replayed.get() + between.get(), held_issued.get(), launches.get()};
+  }
   void count_unholdable(const char* why) noexcept {
     unholdable_by.add(why);
     unholdable.add();

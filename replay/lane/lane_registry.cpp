@@ -70,6 +70,7 @@ void add(ReportData& totals, const Lane& lane, std::size_t most) {
   }
   if (lane.timeline() != nullptr && totals.timeline.size() < most) {
     totals.timeline.push_back(lane.timeline()->told(lane.number()));
+    totals.timeline.back().hold_ns = tuner.hold_cost_ns();
   }
   for (const IntervalSummary& interval : lane.intervals().summaries()) {
     if (totals.intervals.size() < most) {

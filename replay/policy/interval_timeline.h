@@ -20,9 +20,17 @@ struct IntervalRun {
   std::uint64_t begin_ns = 0;    ///< its first submission
   std::uint64_t waiting_ns = 0;  ///< the program waits from here on
   std::uint64_t end_ns = 0;
-  std::uint32_t submissions = 0;
-  std::uint32_t in_graphs = 0;  ///< of these
+  std::uint32_t submissions = 0;  ///< those that are in neither of the next two were eager
+  std::uint32_t in_graphs = 0;    ///< of these
+  std::uint32_t held_issued = 0;  ///< of these: held, but issued one by one in the end
+  std::uint32_t launches = 0;     ///< of graphs
   How how = How::kNew;
+};
+
+/// What a lane has held so far, and what became of it.
+struct HeldCounts {
+  std::uint64_t in_graphs = 0, held_issued = 0;  ///< submissions
+  std::uint64_t launches = 0;                    ///< of graphs
 };
 
 /// What a report tells of a lane.
@@ -30,15 +38,21 @@ struct LaneRuns {
   std::uint64_t lane = 0;
   std::vector<IntervalRun> runs;
   std::uint64_t left_out = 0;  ///< later ones
+  std::uint64_t hold_ns = 0;   ///< what holding one operation usually takes, as far as is known now
 };
 
-/// Of one lane. Thread-safe: any thread makes reports.
+/// Of one lane, for its own thread.
 class IntervalTimeline {
  public:
   /// `most`: runs that are kept, the first ones.
   explicit IntervalTimeline(std::uint64_t most) noexcept : most_(most) {}
 
-  void add(const IntervalRun& run) noexcept {
+  /// `counts`: now. What the last interval's end, or skip(), was not told of yet is this interval's.
+  void add(IntervalRun run, const HeldCounts& counts) noexcept {
+    run.in_graphs = static_cast<std::uint32_t>(counts.in_graphs - before_.in_graphs);
+    run.held_issued = static_cast<std::uint32_t>(counts.held_issued - before_.held_issued);
+    run.launches = static_cast<std::uint32_t>(counts.launches - before_.launches);
+    before_ = counts;
     const env::MutexLock guard(mutex_);
     try {
       if (told_.runs.size() < most_) {
@@ -50,7 +64,9 @@ class IntervalTimeline {
     }
     ++told_.left_out;
   }
-  /// May throw std::bad_alloc.
+  /// An interval is given up: what was counted in it is no other one's.
+  void skip(const HeldCounts& counts) noexcept { before_ = counts; }
+  /// Any thread. May throw std::bad_alloc.
   [[nodiscard]] LaneRuns told(std::uint64_t lane) const {
     const env::MutexLock guard(mutex_);
     LaneRuns copy = told_;
@@ -59,6 +75,7 @@ class IntervalTimeline {
   }
 
  private:
+  HeldCounts before_;  ///< when the newest interval began
   mutable env::Mutex mutex_;
   std::uint64_t most_ REFRAIN_GUARDED_BY(mutex_);
   LaneRuns told_ REFRAIN_GUARDED_BY(mutex_);

@@ -156,14 +156,13 @@ class IntervalTrial {
   /// What that interval surely took less than without graphs, if it was on trial, in nanoseconds.
   [[nodiscard]] std::uint64_t saved() const noexcept { return saved_ns_; }
 
-  /// The open interval, if its wait is over now.
+  /// The open interval, if its wait is over now; without what was held in it.
   [[nodiscard]] IntervalRun run_until(std::uint64_t now) const noexcept {
     using How = IntervalRun::How;
     return {.begin_ns = start_ns_,
             .waiting_ns = waiting_since_ns_ < start_ns_ || waiting_since_ns_ > now ? now : waiting_since_ns_,
             .end_ns = now,
             .submissions = static_cast<std::uint32_t>(submissions_),
-            .in_graphs = static_cast<std::uint32_t>(in_graphs_),
             .how = turn_.eager       ? How::kEager
                    : turn_.concluded ? How::kConcluded
                    : turn_.trial     ? How::kTrial

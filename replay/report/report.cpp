@@ -259,8 +259,10 @@ nlohmann::json timeline_json(const std::vector<LaneRuns>& lanes) {
   }
   nlohmann::json all = nlohmann::json::array();
   for (const LaneRuns& lane : lanes) {
-    nlohmann::json& told = all.emplace_back(nlohmann::json{{"lane", lane.lane}, {"left_out", lane.left_out}});
-    for (const char* name : {"begin_ns", "waiting_ns", "end_ns", "submissions", "in_graphs", "how"}) {
+    nlohmann::json& told =
+        all.emplace_back(nlohmann::json{{"lane", lane.lane}, {"left_out", lane.left_out}, {"hold_ns", lane.hold_ns}});
+    for (const char* name :
+         {"begin_ns", "waiting_ns", "end_ns", "submissions", "in_graphs", "held_issued", "launches", "how"}) {
       told[name] = nlohmann::json::array();
     }
     for (const IntervalRun& run : lane.runs) {
@@ -269,6 +271,8 @@ nlohmann::json timeline_json(const std::vector<LaneRuns>& lanes) {
       told["end_ns"].push_back(run.end_ns - first_ns);
       told["submissions"].push_back(run.submissions);
       told["in_graphs"].push_back(run.in_graphs);
+      told["held_issued"].push_back(run.held_issued);
+      told["launches"].push_back(run.launches);
       told["how"].push_back(static_cast<int>(run.how));
     }
   }

@@ -117,9 +117,17 @@ std::string report(double seconds, std::uint64_t launched) {
   data.unholdable = {{"the call blocks", 700}};
   replay::LaneRuns& lane = data.timeline.emplace_back();
   lane.lane = 1;
+  lane.hold_ns = 100;
   for (std::uint64_t i = 0; i < 100; ++i) {
     const std::uint64_t begin = 1'000'000'000 + i * 10'000'000;
-    lane.runs.push_back({begin, begin + 3'000'000, begin + 8'000'000, 40, 39, replay::IntervalRun::How::kConcluded});
+    lane.runs.push_back({.begin_ns = begin,
+                         .waiting_ns = begin + 3'000'000,
+                         .end_ns = begin + 8'000'000,
+                         .submissions = 40,
+                         .in_graphs = i < 20 ? 0U : 34U,
+                         .held_issued = i < 20 ? 0U : 4U,
+                         .launches = i < 20 ? 0U : 3U,
+                         .how = i < 20 ? replay::IntervalRun::How::kNew : replay::IntervalRun::How::kConcluded});
   }
   for (std::uint64_t i = 0; i < 24; ++i) {
     GraphEntry::Summary& graph = data.graphs.emplace_back();

@@ -188,9 +188,9 @@ class TimelineView {
 function timelineSection(input) {
   const timeline = input.timeline;
   const view = new TimelineView(timeline);
-  const states = {calls: [0, 1, 2], stretches: [3], report: [4, 5, 6]}[timeline.from];
+  const states = {calls: [0, 1, 2], stretches: [3], report: [4, 7, 5, 6]}[timeline.from];
   const about = timeline.from === "report"
-    ? "Times are the host's, from wait to wait: what was submitted, with graphs if half of it was in graphs, and how long the program waited then. A submission that waits by itself counts as submitted. What the program does between two submissions is inside; a gap is what it does behind a wait. Threads that never wait are not shown, and nothing of a thread while it is dormant because nothing has paid."
+    ? "Times are the host's, from wait to wait: how long the program submitted, and how long it waited then. While it submits, the height of a colour is the share of the submissions that were replayed in graphs, were held but issued one by one, or were eager: not when they were. A submission that waits by itself counts as submitted. What the program does between two submissions is inside; a gap is what it does behind a wait. Threads that never wait are not shown, and nothing of a thread while it is dormant because nothing has paid."
     : timeline.from === "calls"
     ? "Times are the host's: how long each call took. In a capture nothing is held or replayed. A queue's track shows the calls that gave it work."
     : "This file has no times of calls (it is an older one, or capture_calls was 0): what is shown is when stretches, or loops of them, began and ended.";
@@ -199,7 +199,7 @@ function timelineSection(input) {
     timeline.bins ? el("p", {class: "note"}, `${plural(timeline.calls, "call")}, told in ${grouped(timeline.bins)} parts of ${duration(timeline.length_ns / timeline.bins)}.`) : null,
     timeline.left_out ? el("p", {class: "note"}, `${plural(timeline.left_out, "later interval")} not shown.`) : null,
     timeline.lanes_left_out ? el("p", {class: "note"}, `${plural(timeline.lanes_left_out, "lane")} with fewer calls are not shown.`) : null,
-    el("ul", {class: "legend"}, states.map((state) => el("li", {}, el("span", {class: `swatch ${kStates[state][1]}`}), kStates[state][0].replace(":", "")))),
+    el("ul", {class: "legend"}, states.map((state) => el("li", {}, el("span", {class: `swatch ${kStates[state][1]}`}), kStates[state][0]))),
     view.whole,
   ];
   if (timeline.from === "calls") {
@@ -212,13 +212,21 @@ function timelineSection(input) {
                          rows, {caption: "Where each lane's time went, as far as calls are told", what: "lane"}));
   }
   if (timeline.from === "report") {
-    const rows = timeline.lanes.map((lane) => ({lane: `lane ${lane.lane}`, calls: lane.calls, with: lane.states[0][1],
-      without: lane.states[1][1], waits: lane.states[2][1]}));
+    const rows = timeline.lanes.map((lane) => ({lane: `lane ${lane.lane}`, calls: lane.calls, in_graphs: lane.in_graphs,
+      launches: lane.launches, held_issued: lane.held_issued, eager: lane.eager, with: lane.states[0][1],
+      without: lane.states[1][1], waits: lane.states[2][1], holding: lane.hold_ns * (lane.in_graphs + lane.held_issued)}));
     parts.push(makeTable([{key: "lane", label: "Lane"}, {key: "calls", label: "Intervals", number: true},
-                          {key: "with", label: "Submitting with graphs", number: true, format: duration},
-                          {key: "without", label: "Without", number: true, format: duration},
+                          {key: "in_graphs", label: "Replayed", number: true},
+                          {key: "launches", label: "Launches", number: true, title: "Of graphs"},
+                          {key: "held_issued", label: "Held only", number: true, title: "Held, but issued one by one in the end"},
+                          {key: "eager", label: "Eager", number: true},
+                          {key: "with", label: "Submitting with graphs", number: true, format: duration,
+                           title: "Intervals of which half was in graphs, up to the wait"},
+                          {key: "without", label: "Without", number: true, format: duration, title: "The other ones, up to the wait"},
+                          {key: "holding", label: "Holding, about", number: true, format: duration,
+                           title: "Of these two: submissions that were held, times what holding one usually takes"},
                           {key: "waits", label: "Waiting", number: true, format: duration}],
-                         rows, {caption: "Where each lane's time went, as far as intervals are told", what: "lane"}));
+                         rows, {caption: "What became of each lane's submissions, and where its time went, as far as intervals are told", what: "lane"}));
   }
   return parts;
 }

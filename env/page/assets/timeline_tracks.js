@@ -1,8 +1,10 @@
 // What the timeline draws: tracks that tell, for any part of the time, how much of it was spent in what.
 
 const kStates = [["submission", "eager"], ["submission that waits", "blocking"], ["host call", "waits"], ["stretch", "stretch"],
-  // Of a report: what ran from wait to wait.
-  ["interval with graphs:", "stretch"], ["interval without graphs:", "eager"], ["wait", "waits"]];
+  // Of a report: what became of the submissions from wait to wait.
+  ["replayed", "stretch"], ["eager", "eager"], ["wait", "waits"], ["held but issued one by one", "blocking"]];
+/// Of the parts of an interval: see report_timeline.h.
+const kPartStates = [4, 7, 5];
 
 function numbersOf(text, Type) {
   const letters = atob(text), bytes = new Uint8Array(letters.length);
@@ -28,8 +30,11 @@ class ExactTrack {
     }
     return low;
   }
-  stateOf(slice) {
-    return this.timeline.names[this.what[slice]][1];
+  /// What a slice is made of: a state, and how much of it.
+  sharesOf(slice) {
+    const [, state, , parts] = this.timeline.names[this.what[slice]];
+    const sum = parts ? parts.reduce((a, b) => a + b, 0) : 0;
+    return sum ? parts.map((part, place) => [kPartStates[place], part / sum]) : [[state, 1]];
   }
   /// Adds to `columns[state][i]` how much of each of so many columns between two times it takes.
   cover(from, to, columns, count) {
@@ -37,8 +42,10 @@ class ExactTrack {
     for (let slice = this.first(from); slice < this.begin.length && this.begin[slice] < to; ++slice) {
       const begin = Math.max(0, (this.begin[slice] - from) * scale);
       const end = Math.min(count, Math.max((this.begin[slice] + this.took[slice] - from) * scale, begin + 0.02));
-      const column = columns[this.stateOf(slice)];
-      for (let i = Math.floor(begin); i < end; ++i) column[i] += Math.min(end, i + 1) - Math.max(begin, i);
+      for (const [state, share] of this.sharesOf(slice)) {
+        const column = columns[state];
+        for (let i = Math.floor(begin); i < end; ++i) column[i] += share * (Math.min(end, i + 1) - Math.max(begin, i));
+      }
     }
   }
   /// What is there, in words.
@@ -47,8 +54,8 @@ class ExactTrack {
     if (slice >= this.begin.length || this.begin[slice] > time + near) return "nothing";
     while (slice + 1 < this.begin.length && this.begin[slice + 1] <= time) ++slice;
     const unit = this.timeline.unit_ns;
-    const [name, state] = this.timeline.names[this.what[slice]];
-    return `${kStates[state][0]} ${name}, ${duration(unit * this.took[slice])}, at ${duration(unit * this.begin[slice])}`;
+    const [name, state, , parts] = this.timeline.names[this.what[slice]];
+    return `${parts ? "interval of" : kStates[state][0]} ${name}, ${duration(unit * this.took[slice])}, at ${duration(unit * this.begin[slice])}`;
   }
   /// Where the next slice after a time begins, and where the one before it does.
   neighbour(time, forward) {
