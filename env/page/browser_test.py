@@ -164,6 +164,13 @@ def test_reports(page: browser.Browser, made: dict[str, pathlib.Path]) -> None:
     same("what became of its submissions, and where its time went",
          "lane 1 100 2720 240 320 960 240.0 ms 60.0 ms 304.0 us 500.0 ms",
          page.run("[...document.querySelector('table tbody tr').children].map((cell) => cell.textContent.replace(/\u202f/g, '')).join(' ')"))
+    same("chunk sizes over time: the line of the longest one", "M0.0 42.0H200.4V18.0H400.8V50.0H601.2V2.0H1000",
+         page.run("document.querySelector('.chart .longest').getAttribute('d')"))
+    same("and all changes", ["lane 1 0 start 0 8 × 4 128 the rest", "lane 1 200.0 ms pace 0 16 × 4 1024 the rest",
+                             "lane 1 400.0 ms trial 2 64 × 1 64 the rest", "lane 1 600.0 ms chosen 1 16 × 4 4096 32"],
+         page.run("[...document.querySelectorAll('.chunks tbody tr')].map((row) => "
+                  "[...row.children].map((cell) => cell.textContent.replace(/\u202f/g, '')).join(' '))"))
+    check("those left out are counted", "3 later changes not shown" in page.run("document.body.textContent"))
     check("its reasons", "the call blocks" in page.run("document.querySelector('.obstacles').textContent"))
     quiet(page, "report")
     page.open(made["compared"])

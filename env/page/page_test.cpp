@@ -253,6 +253,27 @@ TEST_CASE("a report's timeline tells what ran from wait to wait") {
   const json& sums = told["lanes"][0];
   CHECK(json({sums["in_graphs"], sums["held_issued"], sums["eager"], sums["launches"], sums["hold_ns"]}) ==
         json({6, 4, 10, 2, 70}));
+  whole["chunks"] = {
+      {{"at_ns", 5}, {"plan", 1}, {"first", 8}, {"growth", 4}, {"longest", 64}, {"last", 2}, {"why", "pace"}},
+      {{"at_ns", 3}, {"first", 8}, {"longest", 32}},
+      {{"at_ns", 6}, {"first", 8}, {"longest", 0}},
+      {{"at_ns", 7}, {"first", 1}, {"longest", 16}, {"why", 3}},
+      "no change"};
+  whole["chunks_left_out"] = 9;
+  const json with_chunks = timeline_of_report(json::array({whole}));
+  REQUIRE(with_chunks["chunks"].size() == 2);  // neither backwards in time, nor of no length
+  CHECK(with_chunks["chunks"][0] == json({{"lane", 4},
+                                          {"at_ns", 5},
+                                          {"plan", 1},
+                                          {"first", 8},
+                                          {"growth", 4},
+                                          {"longest", 64},
+                                          {"last", 2},
+                                          {"why", "pace"}}));
+  CHECK(with_chunks["chunks"][1]["longest"] == 16);
+  CHECK(with_chunks["chunks"][1]["why"] == "");
+  CHECK(with_chunks["chunks_left_out"] == 9);
+  CHECK(told["chunks"].empty());
   // Columns of different lengths, times that run backwards, other types: such a lane is not shown.
   for (const auto& [name, value] : std::initializer_list<std::pair<const char*, json>>{{"how", {1}},
                                                                                        {"end_ns", {200, 1500}},

@@ -16,6 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMostIntervals = 60'000;  // of all lanes: each may have a name, and those are numbers of 16 bits
+constexpr std::size_t kMostChanges = 5'000;     // of the lengths of chunks, of all lanes
 constexpr std::size_t kFirstState = 4;
 
 enum State : std::uint8_t { kWithGraphs, kWithout, kWaits };
@@ -76,6 +77,7 @@ std::uint64_t number_of(const json& lane, const char* name) {
 class Timeline {
  public:
   void add(const json& lane) {
+    add_chunks(lane);
     std::vector<Run> runs = runs_of(lane);
     const std::size_t room = kMostIntervals - std::min(kMostIntervals, intervals_);
     left_out_ += number_of(lane, "left_out") + runs.size() - std::min(runs.size(), room);
@@ -125,12 +127,43 @@ class Timeline {
                       {"took", base64_of(took)},
                       {"what", base64_of(what)}});
     }
-    return {{"from", "report"},         {"calls", intervals_},        {"left_out", left_out_},
-            {"lanes_left_out", 0},      {"unit_ns", unit_ns},         {"length_ns", length_ns_},
-            {"lanes", std::move(rows)}, {"names", std::move(names_)}, {"queues", json::array()}};
+    return {{"from", "report"},
+            {"calls", intervals_},
+            {"left_out", left_out_},
+            {"lanes_left_out", 0},
+            {"unit_ns", unit_ns},
+            {"length_ns", length_ns_},
+            {"lanes", std::move(rows)},
+            {"names", std::move(names_)},
+            {"queues", json::array()},
+            {"chunks", std::move(chunks_)},
+            {"chunks_left_out", chunks_left_out_}};
   }
 
  private:
+  void add_chunks(const json& lane) {
+    chunks_left_out_ += number_of(lane, "chunks_left_out");
+    if (!lane.is_object() || !lane.contains("chunks") || !lane["chunks"].is_array()) {
+      return;
+    }
+    std::uint64_t last_ns = 0;
+    for (const json& change : lane["chunks"]) {
+      const std::uint64_t at_ns = number_of(change, "at_ns"), longest = number_of(change, "longest");
+      if (at_ns < last_ns || longest == 0 || number_of(change, "first") == 0) {
+        continue;  // makes no sense
+      }
+      if (chunks_.size() == kMostChanges) {
+        ++chunks_left_out_;
+        continue;
+      }
+      last_ns = at_ns;
+      json& row = chunks_.emplace_back(json{{"lane", number_of(lane, "lane")}, {"at_ns", at_ns}, {"longest", longest}});
+      for (const char* name : {"plan", "first", "growth", "last"}) {
+        row[name] = number_of(change, name);
+      }
+      row["why"] = change.contains("why") && change["why"].is_string() ? change["why"] : "";
+    }
+  }
   static std::string text_of(const Run& run) {
     constexpr std::array<const char*, 4> kHow{"graphs are not known yet", "without graphs, to be compared",
                                               "graphs on trial", "graphs pay"};
@@ -163,6 +196,8 @@ class Timeline {
   std::uint64_t length_ns_ = 0;
   std::map<std::pair<std::string, State>, std::size_t> known_;
   json names_ = json::array();
+  json chunks_ = json::array();
+  std::uint64_t chunks_left_out_ = 0;
 };
 
 }  // namespace

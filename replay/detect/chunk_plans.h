@@ -19,6 +19,7 @@ class ChunkPlans {
   /// use: then use() is to be called again.
   [[nodiscard]] bool set(std::uint32_t plan, const ChunkLengths& lengths) noexcept;
   void use(std::uint32_t plan) noexcept;
+  [[nodiscard]] const ChunkLengths& lengths() const noexcept { return plans_[used_].lengths; }
   /// With the lengths in use.
   [[nodiscard]] const MatcherOptions& options() const noexcept { return options_; }
   /// Of the lengths in use: other ones have another number.

@@ -80,6 +80,8 @@ class Matcher {
   void set_lengths(std::uint32_t plan, const ChunkLengths& lengths) noexcept;
   /// What comes after a cut is divided by this plan from now on. At first it is plan 0, with the options' lengths.
   void use_lengths(std::uint32_t plan) noexcept;
+  /// Those of this plan.
+  [[nodiscard]] const ChunkLengths& lengths() const noexcept { return plans_.lengths(); }
 
   /// Detection on or off (matching of known chunks goes on). Off when nothing seems to be gained.
   void set_detecting(bool on) noexcept;

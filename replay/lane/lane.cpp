@@ -88,6 +88,7 @@ Lane::Lane(LaneContext& context, std::uint64_t number)
   if (number != kPassing && context.recorder == nullptr && context.settings.mode == env::Mode::kObserve) {
     deferred_.start();
   }
+  note_chunks(ChunkChange::Why::kStart);
 }
 
 Lane::~Lane() {
@@ -233,6 +234,7 @@ void Lane::learn_from_profile() noexcept {
       tuner_.learn(known->pace);  // by which patterns are divided
       intervals_.learn(known->intervals);
       use_plan(intervals_.plan());
+      note_chunks(ChunkChange::Why::kProfile);
       matcher_.learn(known->patterns);
     }
   } catch (const std::exception& error) {
@@ -312,15 +314,26 @@ void Lane::interval_ended() {
     const IsLaneOwner owner;
     graphs_.suspend(eager);
   }
+  using Why = ChunkChange::Why;
+  Why why = Why::kPace;
   if (intervals_.plan() != plan_) {
     prediction_.clear();
     use_plan(intervals_.plan());
+    why = intervals_.proven() ? Why::kChosen : intervals_.on_trial() ? Why::kTrial : Why::kNew;
   }
+  note_chunks(why);
 }
 
 void Lane::use_plan(std::uint32_t plan) noexcept {
   plan_ = plan;
   matcher_.use_lengths(plan);
+}
+
+/// `why`: they may be others than they were when this was last called.
+void Lane::note_chunks(ChunkChange::Why why) noexcept {
+  if (timeline_ != nullptr) {
+    timeline_->chunks({now_ns(), plan_, matcher_.lengths(), why});
+  }
 }
 
 /// The newest work in this queue is another thread's. Threads that take turns do so at the same places again and again
@@ -340,6 +353,7 @@ void Lane::on_queue_handoff(QueueSlot& queue) noexcept {
   if (cut_between_calls("another thread's work in the same queue") && !waited_ && plan_ != kFewLaunches &&
       tuner_.has_few_launches()) {
     use_plan(kFewLaunches);
+    note_chunks(ChunkChange::Why::kHandedOn);
   }
 }
 

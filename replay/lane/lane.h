@@ -246,6 +246,7 @@ class alignas(64) Lane {
   void interval_ended();
   void abandon_interval() noexcept;
   void use_plan(std::uint32_t plan) noexcept;
+  void note_chunks(ChunkChange::Why why) noexcept;
   void on_queue_handoff(QueueSlot& queue) noexcept;
   [[nodiscard]] int take_error() noexcept {
     const IsLaneOwner owner;

@@ -1,4 +1,5 @@
 // The report tells when intervals ran, and how, if it is asked to.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <numeric>
@@ -116,6 +117,48 @@ TEST_CASE("the timeline tells what was held and issued one by one, and not of an
   REQUIRE(timeline.size() == 1);
   REQUIRE(timeline[0]["submissions"].size() == lane["submissions"].size() + 1);
   CHECK(timeline[0]["held_issued"].back() == 0);
+}
+
+TEST_CASE("the timeline tells how long chunks were to be, and why they became others") {
+  env::Settings settings = with_timeline(false);  // so that there is one plan
+  settings.chunk_max = 0;
+  Rig rig(settings);
+  Program program(*rig.engine, rig.backend, rig.queue);
+  program.own_ns = 20'000;  // so much that chunks need not begin small
+  const auto chunks = [&] { return rig.report()["timeline"][0]["chunks"]; };
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (chunks().size() < 2 && std::chrono::steady_clock::now() < until) {
+    steps(program, 20);
+  }
+  const auto told = chunks();
+  REQUIRE(told.size() >= 2);
+  CHECK(told[0]["why"] == "start");
+  CHECK(told[0]["at_ns"] == 0);
+  CHECK(told[0]["first"] < told[0]["longest"]);
+  CHECK(told[1]["why"] == "pace");
+  CHECK(told[1]["plan"] == told[0]["plan"]);
+  CHECK(told[1]["first"] == told[1]["longest"]);
+  CHECK(told[1]["at_ns"] > 0);
+}
+
+TEST_CASE("the timeline tells which chunk plans are tried") {
+  Rig rig(with_timeline(true));
+  Program program(*rig.engine, rig.backend, rig.queue);
+  program.own_ns = 20'000;
+  program.issue_cost_ns = 20'000;  // graphs pay
+  const auto tried = [&] {
+    const auto chunks = rig.report()["timeline"][0]["chunks"];
+    return std::ranges::any_of(chunks,
+                               [](const auto& change) { return change["why"] == "trial" && change["plan"] != 0; });
+  };
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  bool found = false;
+  while (!found && std::chrono::steady_clock::now() < until) {
+    steps(program, 20);
+    rig.engine->wait_idle();
+    found = tried();
+  }
+  CHECK(found);
 }
 
 TEST_CASE("the timeline has no more intervals than asked for, and says how many it leaves out") {

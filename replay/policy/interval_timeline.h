@@ -1,11 +1,14 @@
-// When the sync intervals of a lane ran, and how. Only kept where the setting `timeline` asks for it.
+// When the sync intervals of a lane ran, and how, and how long its chunks were to be meanwhile. Only kept where the
+// setting `timeline` asks for it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <vector>
 
 #include "env/mutex.h"
+#include "replay/detect/chunk.h"
 
 namespace refrain::replay {
 
@@ -33,12 +36,31 @@ struct HeldCounts {
   std::uint64_t launches = 0;                    ///< of graphs
 };
 
+/// How long chunks are to be from some time on.
+struct ChunkChange {
+  enum class Why : std::uint8_t {
+    kStart,     ///< before anything is known
+    kProfile,   ///< an earlier run has found it out
+    kPace,      ///< the program's times are known, or have changed
+    kNew,       ///< nothing is known of the interval that comes
+    kTrial,     ///< to be compared
+    kChosen,    ///< the fastest in the interval that comes
+    kHandedOn,  ///< the thread never waits, but hands its queue on
+  };
+  std::uint64_t at_ns = 0;  ///< see now_ns()
+  std::uint32_t plan = 0;
+  ChunkLengths lengths;
+  Why why = Why::kStart;
+};
+
 /// What a report tells of a lane.
 struct LaneRuns {
   std::uint64_t lane = 0;
   std::vector<IntervalRun> runs;
   std::uint64_t left_out = 0;  ///< later ones
   std::uint64_t hold_ns = 0;   ///< what holding one operation usually takes, as far as is known now
+  std::vector<ChunkChange> chunks;
+  std::uint64_t chunks_left_out = 0;  ///< later changes
 };
 
 /// Of one lane, for its own thread.
@@ -64,6 +86,23 @@ class IntervalTimeline {
     }
     ++told_.left_out;
   }
+  /// These are the lengths of chunks now; they may be the same as before.
+  void chunks(const ChunkChange& now) noexcept {
+    constexpr std::size_t kMostChanges = 256;  // limit
+    if (now.plan == chunks_.plan && now.lengths == chunks_.lengths) {
+      return;
+    }
+    chunks_ = now;
+    const env::MutexLock guard(mutex_);
+    try {
+      if (told_.chunks.size() < kMostChanges) {
+        told_.chunks.push_back(now);
+        return;
+      }
+    } catch (const std::exception&) {  // no memory
+    }
+    ++told_.chunks_left_out;
+  }
   /// An interval is given up: what was counted in it is no other one's.
   void skip(const HeldCounts& counts) noexcept { before_ = counts; }
   /// Any thread. May throw std::bad_alloc.
@@ -75,7 +114,8 @@ class IntervalTimeline {
   }
 
  private:
-  HeldCounts before_;  ///< when the newest interval began
+  HeldCounts before_;                          ///< when the newest interval began
+  ChunkChange chunks_{.lengths = kNoLengths};  ///< the newest
   mutable env::Mutex mutex_;
   std::uint64_t most_ REFRAIN_GUARDED_BY(mutex_);
   LaneRuns told_ REFRAIN_GUARDED_BY(mutex_);

@@ -251,6 +251,34 @@ void add_host_calls(std::string* text, const ReportData& data) {
   }
 }
 
+const char* name_of(ChunkChange::Why why) {
+  switch (why) {
+    case ChunkChange::Why::kStart: return "start";
+    case ChunkChange::Why::kProfile: return "profile";
+    case ChunkChange::Why::kPace: return "pace";
+    case ChunkChange::Why::kNew: return "new interval";
+    case ChunkChange::Why::kTrial: return "trial";
+    case ChunkChange::Why::kChosen: return "chosen";
+    case ChunkChange::Why::kHandedOn: return "handed on";
+  }
+  return "unknown";
+}
+
+/// `first_ns`: when the first interval of all began.
+nlohmann::json chunks_json(const LaneRuns& lane, std::uint64_t first_ns) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const ChunkChange& change : lane.chunks) {
+    all.push_back({{"at_ns", change.at_ns - std::min(change.at_ns, first_ns)},
+                   {"plan", change.plan},
+                   {"first", change.lengths.first},
+                   {"growth", change.lengths.growth},
+                   {"longest", change.lengths.most},
+                   {"last", change.lengths.last},
+                   {"why", name_of(change.why)}});
+  }
+  return all;
+}
+
 /// A column for each number: rows of names would be most of the file. Times begin with the first interval of all.
 nlohmann::json timeline_json(const std::vector<LaneRuns>& lanes) {
   std::uint64_t first_ns = ~std::uint64_t{0};
@@ -261,6 +289,8 @@ nlohmann::json timeline_json(const std::vector<LaneRuns>& lanes) {
   for (const LaneRuns& lane : lanes) {
     nlohmann::json& told =
         all.emplace_back(nlohmann::json{{"lane", lane.lane}, {"left_out", lane.left_out}, {"hold_ns", lane.hold_ns}});
+    told["chunks"] = chunks_json(lane, first_ns);
+    told["chunks_left_out"] = lane.chunks_left_out;
     for (const char* name :
          {"begin_ns", "waiting_ns", "end_ns", "submissions", "in_graphs", "held_issued", "launches", "how"}) {
       told[name] = nlohmann::json::array();

@@ -129,6 +129,12 @@ std::string report(double seconds, std::uint64_t launched) {
                          .launches = i < 20 ? 0U : 3U,
                          .how = i < 20 ? replay::IntervalRun::How::kNew : replay::IntervalRun::How::kConcluded});
   }
+  using Why = replay::ChunkChange::Why;
+  lane.chunks = {{1'000'000'000, 0, {8, 4, 128, 0}, Why::kStart},
+                 {1'200'000'000, 0, {16, 4, 1024, 0}, Why::kPace},
+                 {1'400'000'000, 2, {64, 1, 64, 0}, Why::kTrial},
+                 {1'600'000'000, 1, {16, 4, 4096, 32}, Why::kChosen}};
+  lane.chunks_left_out = 3;
   for (std::uint64_t i = 0; i < 24; ++i) {
     GraphEntry::Summary& graph = data.graphs.emplace_back();
     graph.fingerprint = 0x1000 + i + (launched > 500 ? 3 : 0);

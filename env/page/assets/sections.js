@@ -166,6 +166,7 @@ function memorySection(input) {
 function sectionsOf(input, others) {
   const list = [];
   if (input.timeline && input.timeline.length_ns) list.push(["Timeline", timelineSection(input)]);
+  if (input.timeline && (input.timeline.chunks || []).length) list.push(["Chunk sizes over time", chunksSection(input.timeline)]);
   list.push(["Graphs", graphsSection(input, others)], ["What keeps the rest from being replayed", obstaclesSection(input)]);
   if (input.host_calls.length) list.push(["Host calls that cut", hostCallsSection(input)]);
   if (input.regions.length) list.push(["Regions", regionsSection(input)]);
