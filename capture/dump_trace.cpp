@@ -1,5 +1,8 @@
 // --trace: a timeline for chrome://tracing and Perfetto. Three groups of tracks of each process: lanes with their
 // stretches and calls, and for each device its queues. What can be counted is a number, so that a query can sum it.
+// An arrow leads from each call that submits to what it gave its queue.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -14,7 +17,8 @@ namespace {
 constexpr std::uint64_t kTracksOfLane = 2;
 
 /// Numbers of processes, and of devices, which Chrome takes for processes: those of different hosts may be the same.
-class ProcessNumbers {
+/// And of arrows, which lead anywhere.
+class Numbers {
  public:
   std::uint64_t of_process(std::uint64_t wanted) {
     while (!taken_.insert(wanted).second) {
@@ -23,19 +27,21 @@ class ProcessNumbers {
     return wanted;
   }
   std::uint64_t of_device() { return of_process(kFirstDevice); }
+  std::uint64_t of_arrow() { return ++arrows_; }
 
  private:
   /// No process has this number.
   static constexpr std::uint64_t kFirstDevice = std::uint64_t{1} << 30U;
 
   std::unordered_set<std::uint64_t> taken_;
+  std::uint64_t arrows_ = 0;
 };
 
 /// The tracks of one process.
 class Trace {
  public:
   /// `start_ns`: the beginning of the timeline, by the clock of the day.
-  Trace(const Capture& capture, std::uint64_t start_ns, ProcessNumbers& numbers, JsonWriter& json)
+  Trace(const Capture& capture, std::uint64_t start_ns, Numbers& numbers, JsonWriter& json)
       : capture_(capture),
         later_ns_(capture.start_realtime_ns - start_ns),
         numbers_(numbers),
@@ -92,6 +98,14 @@ class Trace {
   }
   void end_slice() {
     json_.end_object();
+    json_.end_object();
+  }
+  /// `direction`: the arrow leaves the slice ("flow_out"), or comes in ("flow_in"). Events of its own would take more
+  /// room.
+  void end_slice(std::uint64_t arrow, const char* direction) {
+    json_.end_object();
+    json_.member("bind_id", fmt::format("{:#x}", arrow));
+    json_.member(direction, true);
     json_.end_object();
   }
 
@@ -155,20 +169,22 @@ class Trace {
           end_slice();
           return;
         }
+        const std::uint64_t arrow = numbers_.of_arrow();
         submission(call, lane.lane, process_, track);
-        const std::uint64_t device = track_of(call.what.queue);
-        submission(call, lane.lane, device, call.what.queue);
+        end_slice(arrow, "flow_out");
+        submission(call, lane.lane, track_of(call.what.queue), call.what.queue);
+        end_slice(arrow, "flow_in");
       });
     }
   }
 
+  /// Up to the end of its slice.
   void submission(const TimedCall& call, std::uint64_t lane, std::uint64_t process, std::uint64_t track) {
     begin_slice(name_of_call(call.what), "submission", process, track, call.begin_ns, call.end_ns);
     json_.member("lane", lane);
     json_.member("queue", call.what.queue);
     json_.member("took_ns", call.end_ns - call.begin_ns);
     json_.member("blocking", call.what.blocking ? 1 : 0);
-    end_slice();
   }
 
   std::string_view name_of_call(const CallKind& what) const {
@@ -209,7 +225,7 @@ class Trace {
 
   const Capture& capture_;
   const std::uint64_t later_ns_;  ///< than the beginning of the timeline; may have wrapped around
-  ProcessNumbers& numbers_;
+  Numbers& numbers_;
   const std::uint64_t process_;
   JsonWriter& json_;
   std::unordered_map<std::uint32_t, std::string> labels_;
@@ -224,7 +240,7 @@ void dump_trace(std::span<const Capture> captures, DumpOutput& out) {
   json.member("displayTimeUnit", "ns");
   json.key("traceEvents");
   json.begin_array();
-  ProcessNumbers numbers;
+  Numbers numbers;
   for (const Capture& capture : captures) {
     Trace(capture, captures.front().start_realtime_ns, numbers, json).run();
   }

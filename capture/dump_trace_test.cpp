@@ -54,6 +54,30 @@ TEST_CASE("trace: each call on the track of its lane, and on that of its queue, 
   CHECK(sums["lane 1: calls"] == std::pair(4, std::uint64_t{3 * 2500 + 5'000'000}));
   CHECK(sums["queue 1: calls that gave it work"] == std::pair(3, std::uint64_t{7500}));
   CHECK(sums["queue 2: calls that gave it work"] == std::pair(3, std::uint64_t{7500}));
+  // From each submission on its lane to the same one on its queue, and nothing else.
+  std::map<std::string, const nlohmann::json*> from, to;
+  for (const auto& event : trace["traceEvents"]) {
+    if (event.contains("bind_id")) {
+      CHECK(event["cat"] == "submission");
+      CHECK(event.value("flow_out", false) != event.value("flow_in", false));
+      auto& end = (event.contains("flow_out") ? from : to)[event["bind_id"]];
+      CHECK(end == nullptr);
+      end = &event;
+    }
+  }
+  REQUIRE(from.size() == 6);
+  REQUIRE(to.size() == 6);
+  for (const auto& [arrow, out] : from) {
+    REQUIRE(to.contains(arrow));
+    const nlohmann::json& in = *to.at(arrow);
+    CHECK(arrow.starts_with("0x"));
+    CHECK(out < &in);  // who reads it begins an arrow before ending it
+    CHECK((*out)["ts"] == in["ts"]);
+    CHECK((*out)["name"] == in["name"]);
+    const std::uint64_t lane = in["args"]["lane"];
+    CHECK(tracks.at({(*out)["pid"], (*out)["tid"]}) == "lane " + std::to_string(lane) + ": calls");
+    CHECK(tracks.at({in["pid"], in["tid"]}) == "queue " + std::to_string(lane) + ": calls that gave it work");
+  }
   CHECK(groups.size() == 2);
   CHECK(std::ranges::count(groups, "Test device", [](const auto& group) { return group.second; }) == 1);
 }
@@ -134,6 +158,29 @@ TEST_CASE("trace: captures of several processes are one timeline, by the clock o
   CHECK(together.at(one.process) == Approx(alone.at(one.process)));
   CHECK(together.at(one.process + 1) - together.at(one.process) == Approx(begun_apart));
   CHECK(begun_apart == Approx(kLater / 1e3).epsilon(0.01));
+}
+
+TEST_CASE("trace: no arrow leads from one process to another") {
+  TemporaryFile first, second;
+  for (const TemporaryFile* file : {&first, &second}) {
+    const auto recorder = open(file->name(), false, 100);
+    describe_program(*recorder);
+    TestRecord record;
+    Stream& stream = recorder->open_stream(1);
+    stream.operation(record.kernel({.function = 1, .sequence = 1, .time_ns = 1'000'000, .host_ns = 2500}));
+    stream.host_call("clFinish", 3'000'000);
+    stream.host_call_done(4'000'000);
+  }
+  const auto trace =
+      nlohmann::json::parse(dump({first.name(), DumpFormat::kTrace, {}, 0, replay::forecast, {second.name()}}).out);
+  std::map<std::string, int> ends;
+  for (const auto& event : trace["traceEvents"]) {
+    if (event.contains("bind_id")) {
+      ++ends[event["bind_id"]];
+    }
+  }
+  CHECK(ends.size() == 2);
+  CHECK(std::ranges::all_of(ends, [](const auto& arrow) { return arrow.second == 2; }));
 }
 
 TEST_CASE("trace: one bad capture among several is an error that names it") {
