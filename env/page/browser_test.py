@@ -149,7 +149,7 @@ def test_reports(page: browser.Browser, made: dict[str, pathlib.Path]) -> None:
     page.press("ArrowRight", 39)
     page.press("ArrowRight", 39)
     told = "document.querySelector('.told').textContent"
-    same("a report's timeline: an eager interval", "lane 1: interval of 40 submissions: 40 eager (graphs are not known yet), 3.0 ms, at 10.0 ms",
+    same("a report's timeline: an eager interval", "lane 1: interval of 40 submissions: 40 eager (what graphs bring is not known yet), 3.0 ms, at 10.0 ms",
          page.run(told))
     page.press("End", 35)
     page.press("ArrowLeft", 37)
@@ -240,6 +240,9 @@ def main() -> int:
             page.run("document.querySelector('.graphs tbody tr').click()")
             quiet(page, "narrow")
             same("nothing is wider than a narrow page", True, page.run("document.documentElement.scrollWidth <= innerWidth"))
+            page.open(made["report"])
+            quiet(page, "narrow report")
+            same("nor of a report", True, page.run("document.documentElement.scrollWidth <= innerWidth"))
             page.size(1280, 900)
             test_large(page, made, {"large": (2, 5), "huge": (3, 5)})
     print("all as expected" if not failures else f"{failures} failures")

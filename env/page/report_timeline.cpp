@@ -165,9 +165,9 @@ class Timeline {
     }
   }
   static std::string text_of(const Run& run) {
-    constexpr std::array<const char*, 4> kHow{"graphs are not known yet", "without graphs, to be compared",
+    constexpr std::array<const char*, 4> kHow{"what graphs bring is not known yet", "without graphs, to be compared",
                                               "graphs on trial", "graphs pay"};
-    std::string text = fmt::format("{} submissions: ", run.submissions);
+    std::string text = fmt::format("{} submission{}: ", run.submissions, run.submissions == 1 ? "" : "s");
     if (run.in_graphs != 0 && run.launches != 0) {
       text += fmt::format("{} replayed in {} launch{}, ", run.in_graphs, run.launches, run.launches == 1 ? "" : "es");
     } else if (run.in_graphs != 0) {

@@ -2,10 +2,10 @@
 
 const kMostCharts = 8;
 
-/// The line of one length; `top` of the chart is 0, its right edge 1000.
+/// The line of one length, in a chart that is 1000 wide and 100 high; `most` is at its top, and at least 2.
 function stepsOf(changes, key, end, most) {
-  const x = (ns) => (1000 * Math.min(1, ns / end)).toFixed(1);
-  const y = (length) => (98 - 96 * Math.log2(length) / Math.max(1, Math.log2(most))).toFixed(1);
+  const x = (ns) => (1000 * ns / end).toFixed(1);
+  const y = (length) => (98 - 96 * Math.log2(length) / Math.log2(most)).toFixed(1);
   return changes.map((change, place) => `${place ? `H${x(change.at_ns)}V` : `M${x(change.at_ns)} `}${y(change[key])}`).join("") + "H1000";
 }
 
@@ -27,13 +27,15 @@ function chunksSection(timeline) {
     lanes.get(change.lane).push(change);
   }
   const end = Math.max(1, timeline.length_ns, ...timeline.chunks.map((change) => change.at_ns));
-  const mostFirst = [...lanes].sort((a, b) => b[1].length - a[1].length);
+  const seen = ([, changes]) => changes.some((change) => change.first !== changes[0].first || change.longest !== changes[0].longest);
+  const changing = [...lanes].filter(seen).sort((a, b) => b[1].length - a[1].length);
+  const others = lanes.size - Math.min(changing.length, kMostCharts);
   const line = (name) => el("span", {class: `swatch ${name}`});
   return [
     el("p", {class: "note"}, "Operations in a chunk, in powers of two, as they were to be from then on: the first chunk after a host call, and the longest. What repeats may be shorter."),
-    el("ul", {class: "legend"}, el("li", {}, line("stretch"), "longest chunk"), el("li", {}, line("eager"), "first chunk")),
-    ...mostFirst.slice(0, kMostCharts).map(([lane, changes]) => chunkChart(lane, changes, end)),
-    mostFirst.length > kMostCharts ? el("p", {class: "note"}, `${plural(mostFirst.length - kMostCharts, "lane")} with fewer changes are in the table only.`) : null,
+    changing.length === 0 ? null : el("ul", {class: "legend"}, el("li", {}, line("stretch"), "longest chunk"), el("li", {}, line("eager"), "first chunk")),
+    ...changing.slice(0, kMostCharts).map(([lane, changes]) => chunkChart(lane, changes, end)),
+    others ? el("p", {class: "note"}, `${plural(others, "lane")} in the table only: these lengths changed less often there, or never.`) : null,
     timeline.chunks_left_out ? el("p", {class: "note"}, `${plural(timeline.chunks_left_out, "later change")} not shown.`) : null,
     makeTable([{key: "lane", label: "Lane", format: (lane) => `lane ${lane}`}, {key: "at_ns", label: "From", number: true, format: duration},
                {key: "why", label: "Why"}, {key: "plan", label: "Plan", number: true}, {key: "first", label: "First", number: true},
