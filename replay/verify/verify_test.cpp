@@ -38,8 +38,8 @@ Occurrence updates_of(ArgumentKind kind) {
 }
 
 /// A graph of these updates, and what verify needs for it.
-struct Trial {
-  explicit Trial(ArgumentKind kind) : work(updates_of(kind)) {
+struct VerifyTrial {
+  explicit VerifyTrial(ArgumentKind kind) : work(updates_of(kind)) {
     std::string why;
     executable = Executable::build(work, test::quiet(false), backend, &why);
     INFO(why);
@@ -69,7 +69,7 @@ TEST_CASE("verify updates buffers and images once, and sees where a graph comput
   const auto kind = GENERATE(ArgumentKind::kBuffer, ArgumentKind::kImage, ArgumentKind::kPointer);
   const bool wrong = GENERATE(false, true);
   CAPTURE(static_cast<int>(kind), wrong);
-  Trial trial(kind);
+  VerifyTrial trial(kind);
   test::ArithmeticBackend& backend = trial.backend;
   backends::MemoryInventory shared;
   shared.add({.start = kMemory, .bytes = 8, .id = 1, .place = capture::MemoryPlace::kManaged});
@@ -98,7 +98,7 @@ TEST_CASE("verify updates buffers and images once, and sees where a graph comput
 
 TEST_CASE("verify leaves shared memory alone that is not known, that the host may use, or that the program changes") {
   constexpr std::uint64_t kOther = 1000;
-  Trial trial(ArgumentKind::kPointer);
+  VerifyTrial trial(ArgumentKind::kPointer);
   test::ArithmeticBackend& backend = trial.backend;
   const auto set = [&](std::uint64_t where, std::uint64_t value) {
     REQUIRE(
@@ -133,7 +133,7 @@ TEST_CASE("verify leaves shared memory alone that is not known, that the host ma
 }
 
 TEST_CASE("verify copies no more than it may") {
-  Trial trial(ArgumentKind::kBuffer);
+  VerifyTrial trial(ArgumentKind::kBuffer);
   trial.most_copies = 3 * sizeof(std::uint64_t) - 1;
   const VerifyResult result = trial.run();
   CHECK(result.outcome == Verified::kImpossible);
