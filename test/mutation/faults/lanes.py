@@ -162,7 +162,7 @@ FAULTS = [
           old="kHandoff, false);", new="kHandoff, false);\n    static_cast<void>(held_.take_error());", promise=5, statement=True,
           seen="The error of work that is flushed because another thread used the queue is never told."),
     Fault("interval-goes-on-in-the-next-thread", LANE,
-          old="prediction_.clear();\n  intervals_.abandon();", new="prediction_.clear();", promise=6, statement=True,
+          old="prediction_.clear();\n  abandon_interval();", new="prediction_.clear();", promise=6, statement=True,
           seen="The pause between two threads counts as waiting for the device, so that the gate judges by the wrong time."),
     Fault("setting-chunk-max-ignored", "replay/policy/chunk_tuner.cpp",
           old="choose(settings.chunk_max, std::max(suits.most, suits.most_of_several))",
