@@ -269,6 +269,7 @@ ReportData Engine::report_data() const {
   data.seconds = static_cast<double>(now_ns() - started_ns_) / 1e9;
   data.notes = context.backend.notes();
   data.graphs = context.graphs.summaries();
+  data.devices = context.graphs.devices();
   data.graphs_gone = context.graphs.gone();
   data.trial_ms = static_cast<double>(context.budget.spent_ns()) / 1e6;
   data.yielded_ms = static_cast<double>(context.backend.exclusive_call_yield().given_ns()) / 1e6;

@@ -254,6 +254,7 @@ class ArithmeticBackend : public backends::Backend {
 class TestHooks : public LayerHooks {
  public:
   explicit TestHooks(ArithmeticBackend& backend) : backend_(backend) {}
+  Device device_of(const capture::QueueInfo& queue) override { return {"a device", "1", queue.device % 10}; }
   void fulfil(const OperationView& operation, backends::Event event, int status) noexcept override {
     const std::lock_guard guard(mutex);
     kept[operation.header().promise] = status;

@@ -39,6 +39,8 @@ class LayerHooks {
   /// May throw std::bad_alloc.
   struct Device {
     std::string name, driver;
+    std::uint64_t number = 0;  ///< tells devices of one name apart
+    bool operator==(const Device&) const = default;
   };
   virtual Device device_of(const capture::QueueInfo& /*queue*/) { return {}; }
   /// The region that the program is in on the calling thread; null: none.

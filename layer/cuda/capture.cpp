@@ -202,7 +202,8 @@ replay::LayerHooks::Device name_of(CUdevice device) {
   int version = 0;
   driver.cuDeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device);
   driver.cuDriverGetVersion(&version);
-  return {name.data(), "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10)};
+  return {name.data(), "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10),
+          static_cast<std::uint64_t>(device)};
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ replay::LayerHooks::Device HipLayer::device_of(int device) {
   static_cast<void>(
       backends::quiet(driver, driver.hipDeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device)));
   static_cast<void>(backends::quiet(driver, driver.hipRuntimeGetVersion(&version)));
-  return {name.data(), "HIP " + std::to_string(version / 10000000) + "." + std::to_string(version / 100000 % 100)};
+  return {name.data(), "HIP " + std::to_string(version / 10000000) + "." + std::to_string(version / 100000 % 100),
+          static_cast<std::uint64_t>(device)};
 }
 
 ObjectId HipLayer::device_id(int device, ObjectId otherwise) {

@@ -43,9 +43,9 @@ replay::LayerHooks::Device Hooks::device_of(const capture::QueueInfo& queue) {
   if (runtime.driver.zeDriverGet == nullptr || runtime.driver.zeDriverGetProperties == nullptr ||
       runtime.driver.zeDriverGet(&count, &first) != ZE_RESULT_SUCCESS ||
       runtime.driver.zeDriverGetProperties(first, &of_driver) != ZE_RESULT_SUCCESS) {
-    return {properties.name, {}};
+    return {properties.name, {}, handle_of(list.device)};
   }
-  return {properties.name, std::to_string(of_driver.driverVersion)};
+  return {properties.name, std::to_string(of_driver.driverVersion), handle_of(list.device)};
 }
 
 std::string Hooks::function_name(capture::FunctionId function) noexcept {

@@ -155,7 +155,7 @@ replay::LayerHooks::Device Hooks::device_of(const capture::QueueInfo& queue) {
     const bool told = target.clGetDeviceInfo(device, what, text.size() - 1, text.data(), nullptr) == CL_SUCCESS;
     return std::string(told ? text.data() : "");
   };
-  return {text_of(CL_DEVICE_NAME), text_of(CL_DRIVER_VERSION)};
+  return {text_of(CL_DEVICE_NAME), text_of(CL_DRIVER_VERSION), handle_of(device)};
 }
 
 std::string Hooks::function_name(capture::FunctionId function) noexcept {

@@ -69,7 +69,41 @@ std::vector<GraphEntry::Known> GraphCache::known() const {
   return result;
 }
 
+/// Its place in devices_. (A queue may name another device for each context.)
+std::uint32_t GraphCache::device_number(const capture::QueueInfo& queue) {
+  {
+    const env::MutexLock guard(mutex_);
+    if (const auto known = device_numbers_.find(queue.device); known != device_numbers_.end()) {
+      return known->second;
+    }
+  }
+  LayerHooks::Device device = hooks_.device_of(queue);  // asks the driver
+  const env::MutexLock guard(mutex_);
+  const auto place = std::ranges::find(devices_, device);
+  const auto number = static_cast<std::uint32_t>(place - devices_.begin());
+  if (place == devices_.end()) {
+    devices_.push_back(std::move(device));
+  }
+  device_numbers_.emplace(queue.device, number);
+  return number;
+}
+
+std::vector<std::string> GraphCache::devices() const {
+  const env::MutexLock guard(mutex_);
+  std::vector<std::string> names;
+  for (const LayerHooks::Device& device : devices_) {
+    names.push_back(device.name);
+  }
+  return names;
+}
+
 void GraphCache::name(const std::shared_ptr<GraphEntry>& entry, const Occurrence& occurrence) {
+  std::uint32_t device = GraphEntry::Summary::kSeveral;
+  for (const capture::QueueInfo& queue : occurrence.queues) {
+    const std::uint32_t number = device_number(queue);
+    device = &queue == &occurrence.queues.front() || device == number ? number : GraphEntry::Summary::kSeveral;
+  }
+  entry->set_device(device);
   const env::MutexLock guard(mutex_);
   const auto add = [&](capture::ObjectId identity) REFRAIN_REQUIRES(mutex_) {
     auto& entries = by_identity_[identity];

@@ -29,7 +29,8 @@ class GraphCache {
   /// The entry for this sequence of tokens; made if there is none. Null if there are too many; asked for again and
   /// again, it gets the place of one that does not come any more (see sweep()).
   std::shared_ptr<GraphEntry> entry_for(std::vector<capture::Token> tokens, bool can_update);
-  /// Which queues and kernels the entry's tokens stand for (see identity_gone()). Once for each entry.
+  /// Which queues and kernels the entry's tokens stand for (see identity_gone()), and which device its work is of. Once
+  /// for each entry.
   void name(const std::shared_ptr<GraphEntry>& entry, const Occurrence& occurrence);
   /// An executable of the entry was changed, and names these now.
   void objects_changed(const std::shared_ptr<GraphEntry>& entry, std::span<const capture::ObjectId> objects);
@@ -67,6 +68,8 @@ class GraphCache {
 
   /// Of those that are known, and of those that have gone and that stood for most submissions.
   [[nodiscard]] std::vector<GraphEntry::Summary> summaries() const;
+  /// Names of the devices that entries have work of, in the order in which they came.
+  [[nodiscard]] std::vector<std::string> devices() const;
   /// Of the others that have gone.
   struct Gone {
     std::uint64_t entries = 0, launched = 0, saved_ns = 0;
@@ -82,6 +85,7 @@ class GraphCache {
     std::uint32_t unseen = 0;  ///< sweeps since it last came
   };
   [[nodiscard]] std::vector<std::shared_ptr<GraphEntry>> all() const REFRAIN_EXCLUDES(mutex_);
+  [[nodiscard]] std::uint32_t device_number(const capture::QueueInfo& queue) REFRAIN_EXCLUDES(mutex_);
   void leave(const std::vector<std::shared_ptr<GraphEntry>>& entries) noexcept REFRAIN_EXCLUDES(mutex_);
   /// Whether remember() lists it.
   [[nodiscard]] bool would_list(const GraphEntry::Summary& summary) const noexcept;
@@ -104,6 +108,9 @@ class GraphCache {
   ByObject by_identity_ REFRAIN_GUARDED_BY(mutex_);                        ///< whose tokens stand for it
   std::size_t builds_ REFRAIN_GUARDED_BY(mutex_) = 0;                      ///< under way
   std::unordered_set<capture::ObjectId> gone_ REFRAIN_GUARDED_BY(mutex_);  ///< freed while builds were under way
+  std::vector<LayerHooks::Device> devices_ REFRAIN_GUARDED_BY(mutex_);
+  std::unordered_map<capture::ObjectId, std::uint32_t> device_numbers_
+      REFRAIN_GUARDED_BY(mutex_);  ///< as queues name them
   std::unordered_map<capture::Fingerprint, GraphEntry::Known> learnt_ REFRAIN_GUARDED_BY(mutex_);
   Newcomers newcomers_ REFRAIN_GUARDED_BY(mutex_);
   std::uint64_t sweeps_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< so far

@@ -1,6 +1,7 @@
 #include "replay/graph/graph_cache.h"
 
 #include <catch2/catch.hpp>
+#include <map>
 
 #include "replay/engine_test_support.h"
 #include "replay/graph/graph_builder.h"
@@ -315,6 +316,34 @@ TEST_CASE("what is known of a kernel or a queue goes with it") {
   CHECK(told.size() == 256);
   CHECK(std::ranges::count(told, std::uint64_t{1}, &GraphEntry::Summary::launched) == 1);  // it stands for most
   CHECK(graphs.cache.gone().entries == 1002 - 256);
+}
+
+TEST_CASE("entries are told of by their devices, whatever queues call them") {
+  env::Settings settings;
+  Graphs graphs(settings);
+  const auto name = [&](capture::FunctionId first, std::vector<capture::ObjectId> devices) {
+    Occurrence work = graphs.occurrence(first);
+    for (const capture::ObjectId device : devices) {
+      work.queues.push_back({});
+      work.queues.back().device = device;
+    }
+    work.queues.erase(work.queues.begin());
+    graphs.cache.name(graphs.entry(first), work);
+  };
+  CHECK(graphs.cache.devices().empty());
+  name(1000, {5});
+  name(2000, {7});
+  name(3000, {15, 5});  // another context of the first device
+  name(4000, {5, 7, 5});
+  CHECK(graphs.cache.devices() == std::vector<std::string>{"a device", "a device"});
+  std::map<capture::Fingerprint, std::uint32_t> device;
+  for (const GraphEntry::Summary& graph : graphs.cache.summaries()) {
+    device[graph.fingerprint] = graph.device;
+  }
+  CHECK(device.at(graphs.entry(1000)->summary().fingerprint) == 0);
+  CHECK(device.at(graphs.entry(2000)->summary().fingerprint) == 1);
+  CHECK(device.at(graphs.entry(3000)->summary().fingerprint) == 0);
+  CHECK(device.at(graphs.entry(4000)->summary().fingerprint) == GraphEntry::Summary::kSeveral);
 }
 
 TEST_CASE("entries that have gone are not kept by what named them") {

@@ -511,6 +511,11 @@ GraphEntry::Summary GraphEntry::summary() const {
   return result;
 }
 
+void GraphEntry::set_device(std::uint32_t device) {
+  const env::MutexLock guard(mutex_);
+  totals_.device = device;
+}
+
 std::size_t GraphEntry::memory() const {
   const env::MutexLock guard(mutex_);
   return previous_.storage.size() + variants_.memory();

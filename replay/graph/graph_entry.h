@@ -145,6 +145,8 @@ class GraphEntry final : public Declinable {
   [[nodiscard]] bool gone() const noexcept { return gone_.load(std::memory_order_acquire); }
   /// False the first time: GraphCache::name() is to be told.
   [[nodiscard]] bool named() noexcept { return named_.exchange(true, std::memory_order_relaxed); }
+  /// Which device its work is of, see Summary.
+  void set_device(std::uint32_t device);
   /// What tells whether it is worth its place.
   struct Use {
     std::uint64_t seen = 0;  ///< occurrences so far
@@ -169,6 +171,9 @@ class GraphEntry final : public Declinable {
     std::string reason;      ///< why it is not replayed; empty if it is
     GraphLabel label;
     std::string what;  ///< the label's text, for who tells it
+    /// Of GraphCache::devices(). kSeveral: it has work of more than one.
+    std::uint32_t device = 0;
+    static constexpr std::uint32_t kSeveral = ~std::uint32_t{0};  // format
     /// What it stands for in submissions: how much there is to gain.
     [[nodiscard]] std::uint64_t weight() const noexcept { return operations * (recorded + bypassed + launched); }
   };

@@ -167,6 +167,50 @@ void add_graphs(std::string* text, const ReportData& data) {
   add_first(text, graphs);
 }
 
+/// What there is of graphs on one device.
+struct DeviceSummary {
+  std::string name;
+  std::uint64_t graphs = 0, launched = 0, operations = 0;  ///< graphs that were launched; operations in all launches
+  std::size_t memory = 0;                                  ///< of all graphs, in bytes
+
+  void add(const GraphEntry::Summary& graph) {
+    graphs += graph.launched != 0 ? 1 : 0;
+    launched += graph.launched;
+    operations += graph.launched * graph.operations;
+    memory += graph.memory;
+  }
+};
+
+/// The last one: of graphs with work of several devices.
+std::vector<DeviceSummary> by_device(const ReportData& data) {
+  std::vector<DeviceSummary> devices;
+  for (const std::string& name : data.devices) {
+    devices.emplace_back().name = name;
+  }
+  devices.emplace_back().name = "several devices";
+  for (const GraphEntry::Summary& graph : data.graphs) {
+    devices[std::min<std::size_t>(graph.device, data.devices.size())].add(graph);
+  }
+  return devices;
+}
+
+/// Only if there is more than one.
+void add_devices(std::string* text, const ReportData& data) {
+  if (data.devices.size() < 2 || !replays(data)) {
+    return;
+  }
+  *text += "  on each device:\n";
+  std::size_t number = 0;
+  for (const DeviceSummary& device : by_device(data)) {
+    if (const bool of_one = number < data.devices.size(); of_one || device.launched != 0) {
+      fmt::format_to(std::back_inserter(*text), "    {}{}: {} graphs, launched {} times, {} operations, {} KiB\n",
+                     of_one ? fmt::format("{} ", number) : "", env::escaped(device.name), device.graphs,
+                     device.launched, device.operations, device.memory / 1024);
+    }
+    ++number;
+  }
+}
+
 /// Nothing if not everything was measured.
 void add_intervals(std::string* text, std::vector<IntervalSummary> intervals) {
   std::erase_if(intervals, [](const IntervalSummary& interval) {
@@ -315,6 +359,7 @@ std::string report_text(const ReportData& data) {
   std::string text;
   add_summary(&text, data);
   add_graphs(&text, data);
+  add_devices(&text, data);
   add_intervals(&text, data.intervals);
   add_regions(&text, data);
   add_not_replayed(&text, data);
@@ -391,6 +436,16 @@ std::string report_json(const ReportData& data) {
     }
     intervals.push_back(std::move(entry));
   }
+  auto& devices = root["devices"] = nlohmann::json::array();
+  for (const DeviceSummary& device : by_device(data)) {
+    if (devices.size() < data.devices.size()) {
+      devices.push_back({{"name", device.name},
+                         {"graphs", device.graphs},
+                         {"launched", device.launched},
+                         {"operations", device.operations},
+                         {"memory_bytes", device.memory}});
+    }
+  }
   root["graphs_gone"] = {{"count", data.graphs_gone.entries},
                          {"launched", data.graphs_gone.launched},
                          {"saved_us", us(data.graphs_gone.saved_ns)}};
@@ -401,6 +456,7 @@ std::string report_json(const ReportData& data) {
     entry["fingerprint"] = fmt::format("{:016x}", graph.fingerprint);
     entry["operations"] = graph.operations;
     entry["what"] = graph.what;
+    entry["device"] = graph.device < data.devices.size() ? nlohmann::json(graph.device) : nlohmann::json();
     entry["state"] = state_name(graph);
     entry["reason"] = reason_of(graph);
     entry["recorded"] = graph.recorded;

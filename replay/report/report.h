@@ -33,6 +33,7 @@ struct ReportData {
   std::map<std::string, std::uint64_t> unchecked;   ///< reason → replays that verify could not check
   std::vector<std::string> notes;                   ///< Backend::notes()
   std::vector<GraphEntry::Summary> graphs;
+  std::vector<std::string> devices;  ///< their names, as graphs number them
   GraphCache::Gone graphs_gone;  ///< what is not among them any more
   std::vector<IntervalSummary> intervals;
   std::vector<RegionSummary> regions;

@@ -78,6 +78,32 @@ TEST_CASE("report: where nothing is replayed, there are no graphs, but what repe
   CHECK_THAT(text, !Contains("repeating stretches") && !Contains("declined"));
 }
 
+TEST_CASE("report: what graphs do on each device is told where there are several") {
+  ReportData data;
+  data.mode = "replay";
+  data.devices = {"an H200"};
+  data.graphs.resize(4);
+  for (auto& graph : data.graphs) {
+    graph.operations = 10;
+    graph.memory = 2048;
+    graph.launched = 3;
+  }
+  data.graphs[3].launched = 0;
+  CHECK_THAT(report_text(data), !Contains("on each device"));
+  data.devices.emplace_back("an H200");
+  data.graphs[1].device = 1;
+  data.graphs[2].device = GraphEntry::Summary::kSeveral;
+  const std::string text = report_text(data);
+  CHECK_THAT(text, Contains("    0 an H200: 1 graphs, launched 3 times, 30 operations, 4 KiB\n"));
+  CHECK_THAT(text, Contains("    1 an H200: 1 graphs, launched 3 times, 30 operations, 2 KiB\n"));
+  CHECK_THAT(text, Contains("    several devices: 1 graphs, launched 3 times, 30 operations, 2 KiB\n"));
+  const auto told = nlohmann::json::parse(report_json(data));
+  REQUIRE(told["devices"].size() == 2);
+  CHECK(told["devices"][0]["launched"] == 3);
+  CHECK(told["graphs"][1]["device"] == 1);
+  CHECK(told["graphs"][2]["device"].is_null());
+}
+
 TEST_CASE("report: a graph has the same number in the text and as JSON, whatever they are sorted by") {
   ReportData data;
   data.mode = "replay";
