@@ -39,8 +39,11 @@ TEST_CASE("damage at every byte is noticed") {
   TemporaryFile file;
   MemoryFile damaged;
   {
-    const auto recorder = open(file.name(), false, 1000);
+    const auto recorder = open(file.name(), true, 1000);
     describe_program(*recorder);
+    for (const ObjectId buffer : {1, 2, 3}) {  // the last two become references
+      recorder->contents(buffer, std::vector<std::byte>(64, std::byte{7}));
+    }
     heat(recorder->open_stream(1), 30);
   }
   const std::vector<char> good = bytes_of(file.name());
@@ -55,6 +58,11 @@ TEST_CASE("damage at every byte is noticed") {
     }
     for (const auto& [id, function] : part.functions) {
       REQUIRE(function.name == whole.functions.at(id).name);
+    }
+    for (const ObjectId buffer : {1, 2, 3}) {
+      std::vector<std::byte> contents(64);
+      REQUIRE((!part.has_contents(buffer) || part.read_contents(buffer, contents, nullptr)));
+      REQUIRE((!part.has_contents(buffer) || contents == std::vector<std::byte>(64, std::byte{7})));
     }
     REQUIRE(submissions(part) <= submissions(whole));
   };
@@ -109,6 +117,7 @@ TEST_CASE("records with a good checksum and bad contents are refused with their 
   CHECK(refused(format::RecordType::kGraphs, {}));
   CHECK(refused(format::RecordType::kGraphs, {1, 2, 3, 4, 5, 6, 7, 8}));
   CHECK(refused(format::RecordType::kContents, {1}));
+  CHECK(refused(format::RecordType::kContentsReferences, {1, 2, 3, 4, 5, 6, 7, 8}));
   CHECK(refused(format::RecordType::kHistory, std::vector<std::uint8_t>(200, 0xFF)));
   CHECK_FALSE(refused(static_cast<format::RecordType>(999), {1, 2, 3}));  // a later version's
 }

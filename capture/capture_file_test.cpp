@@ -101,23 +101,6 @@ TEST_CASE("what is written comes back") {
   CHECK(error.find(file.name()) != std::string::npos);
 }
 
-TEST_CASE("no more contents are stored than the file is to hold, buffer by buffer") {
-  TemporaryFile file;
-  const std::vector<std::byte> large(format::kMaxContents - 4096), small(4096);
-  {
-    const auto recorder = open(file.name(), true);
-    describe_program(*recorder);
-    recorder->contents(1, large);
-    recorder->contents(2, std::vector<std::byte>(8192));  // does not fit
-    recorder->contents(1, large);                         // is known
-    recorder->contents(3, small);
-  }
-  const Capture capture = load(file.name());
-  CHECK(capture.has_contents(1));
-  CHECK_FALSE(capture.has_contents(2));
-  CHECK(capture.has_contents(3));
-}
-
 TEST_CASE("edges, waits and queues come back") {
   TemporaryFile file;
   {

@@ -77,6 +77,7 @@ class CaptureReader {
   void take_meta(RecordView& record);
   void take_code(RecordView& record);
   void take_contents(RecordView& record);
+  void take_contents_references(RecordView& record);
   void take_entry_points(RecordView& record);
   void take_graphs(RecordView& record);
   void take_sets(RecordView& record);
@@ -95,6 +96,7 @@ class CaptureReader {
   Capture capture_;
   std::uint64_t position_ = 0;
   std::vector<std::byte> stored_, raw_;
+  std::vector<Capture::Piece> pieces_;                             // of each Contents record
   std::unordered_map<std::uint64_t, std::size_t> lane_numbers_;    // in Capture::lanes
   std::unordered_map<std::uint64_t, std::size_t> calls_numbers_;   // in Capture::calls
   std::unordered_map<std::uint32_t, std::size_t> region_numbers_;  // in Capture::regions

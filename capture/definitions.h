@@ -37,6 +37,8 @@ enum class RecordType : std::uint32_t {
   kHostCalls = 13,   ///< HostCalls: counts; replace earlier ones
   kRegions = 14,     ///< Regions: what was in them; replace earlier ones of the same region
   kTimes = 15,       ///< Times: begin and end of each call of one lane, those that follow on the ones before
+  /// ContentsReferences: pieces of contents that are equal to earlier ones
+  kContentsReferences = 16,
 };
 
 }  // namespace format

@@ -43,6 +43,15 @@ Payload code(const CodeInfo& code) {
   return release(builder, wire::CreateCode(builder, code.id, static_cast<std::uint8_t>(code.kind), bytes));
 }
 
+Payload contents_references(std::span<const ContentsReference> references) {
+  FlatBufferBuilder builder;
+  std::vector<wire::ContentsReference> list;
+  for (const ContentsReference& reference : references) {
+    list.emplace_back(reference.buffer, reference.offset, reference.piece, 0);
+  }
+  return release(builder, wire::CreateContentsReferencesDirect(builder, &list));
+}
+
 Payload entry_points(std::span<const NamedEntryPoint> entry_points) {
   FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<wire::EntryPoint>> list;

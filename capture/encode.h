@@ -13,6 +13,7 @@
 #include "capture/graph_deduplicator.h"
 #include "capture/history.h"
 #include "capture/limits.h"
+#include "capture/pending_definitions.h"
 #include "capture/recorder.h"
 
 namespace refrain::capture::encode {
@@ -52,6 +53,7 @@ struct LaneNews {
 
 Payload meta(const std::string& writer, const std::string& command);
 Payload code(const CodeInfo& code);
+Payload contents_references(std::span<const ContentsReference> references);
 Payload entry_points(std::span<const NamedEntryPoint> entry_points);
 Payload graphs(std::span<const NewGraph> graphs);
 Payload argument_sets(std::span<const NewArgumentSet> sets);

@@ -21,6 +21,7 @@
 #include "capture/file_writer.h"
 #include "capture/graph_deduplicator.h"
 #include "capture/lane_writer.h"
+#include "capture/pending_definitions.h"
 #include "env/file_name.h"
 #include "env/log.h"
 #include "env/mutex.h"
@@ -35,26 +36,6 @@ constexpr std::size_t kMaxNews = std::size_t{8} << 20U;
 constexpr std::size_t kMaxPendingDefinitions = std::size_t{64} << 20U;
 constexpr std::size_t kManyOpenItems = 8192;
 constexpr std::size_t kManyCalls = 2 * format::kMaxCalls;
-
-struct OwnedCode {
-  CodeInfo info;
-  std::vector<std::byte> bytes;
-};
-
-/// What lanes told besides operations, until the writer takes it.
-struct Pending {
-  DefinitionLists definitions;
-  std::vector<OwnedCode> code;
-  std::vector<std::vector<std::uint8_t>> contents;
-  std::size_t bytes = 0;
-};
-
-/// Ids of what was told already.
-struct Seen {
-  using Ids = std::unordered_set<std::uint64_t>;
-  std::array<Ids, std::variant_size_v<Definitions>> definitions;
-  Ids code, contents;
-};
 
 std::uint64_t nanoseconds(std::chrono::milliseconds time) {
   return static_cast<std::uint64_t>(std::chrono::nanoseconds(time).count());
@@ -73,6 +54,7 @@ class FileRecorder final : public Recorder {
   void define_all(const Definitions& definitions) noexcept override;
   void code(const CodeInfo& info) noexcept override;
   void contents(ObjectId buffer, std::span<const std::byte> bytes) noexcept override;
+  void leave_out_contents(std::uint64_t bytes) noexcept override;
   [[nodiscard]] bool wants_contents() const noexcept override { return options_.contents && signal_.alive(); }
   Stream& open_stream(std::uint64_t lane) override;
   void flush() noexcept override;
@@ -94,14 +76,14 @@ class FileRecorder final : public Recorder {
         std::make_unique<LaneWriter>(lane, signal_, options_.max_behind, graphs_, calls_, regions_, timed_, window_));
   }
   void run() noexcept;
-  [[nodiscard]] bool fits(std::uint64_t bytes) REFRAIN_REQUIRES(definitions_mutex_);
+  void say_what_is_missing();
   void say_if_out_of_memory() noexcept;
   void end_if_over() REFRAIN_REQUIRES(work_mutex_);
   void drain() REFRAIN_REQUIRES(work_mutex_);
   void write(Extent extent) REFRAIN_REQUIRES(work_mutex_);
   void declare_queues() REFRAIN_REQUIRES(work_mutex_, definitions_mutex_);
   void write_definitions() REFRAIN_REQUIRES(work_mutex_);
-  void write_code(std::vector<OwnedCode>& code) REFRAIN_REQUIRES(work_mutex_);
+  void write_code(std::vector<PendingDefinitions::OwnedCode>& code) REFRAIN_REQUIRES(work_mutex_);
   void append(format::RecordType type, const encode::Payload& payload) REFRAIN_REQUIRES(work_mutex_) {
     append(type, std::span(payload.data(), payload.size()));
   }
@@ -120,10 +102,7 @@ class FileRecorder final : public Recorder {
   std::atomic<bool> stopping_{false};
 
   env::Mutex definitions_mutex_;
-  std::uint64_t contents_bytes_ REFRAIN_GUARDED_BY(definitions_mutex_) = 0;  ///< stored so far
-  bool contents_left_out_ REFRAIN_GUARDED_BY(definitions_mutex_) = false;
-  Pending pending_ REFRAIN_GUARDED_BY(definitions_mutex_);
-  Seen seen_ REFRAIN_GUARDED_BY(definitions_mutex_);
+  PendingDefinitions pending_ REFRAIN_GUARDED_BY(definitions_mutex_);
 
   env::Mutex lanes_mutex_;
   std::vector<std::unique_ptr<LaneWriter>> lanes_ REFRAIN_GUARDED_BY(lanes_mutex_);
@@ -147,6 +126,7 @@ FileRecorder::~FileRecorder() {
     sem_post(&signal_.wake);
     thread_.join();
     flush();
+    say_what_is_missing();
     const env::MutexLock lock(work_mutex_);
     if (window_.to_skip() != 0) {
       env::log_warning("capture: nothing was captured: the program ended " + std::to_string(window_.to_skip()) +
@@ -155,6 +135,14 @@ FileRecorder::~FileRecorder() {
     }
   }
   signal_.stopped.store(true, std::memory_order_relaxed);
+}
+
+void FileRecorder::say_what_is_missing() {
+  const env::MutexLock lock(definitions_mutex_);
+  if (const StoredContents& contents = pending_.contents(); contents.left_out_buffers() != 0) {
+    env::log_warning("capture: the contents of " + std::to_string(contents.left_out_buffers()) + " buffers, " +
+                     std::to_string(contents.left_out_bytes() >> 20U) + " MiB, were left out");
+  }
 }
 
 bool FileRecorder::start(std::string* error) {
@@ -205,7 +193,7 @@ void FileRecorder::tell(Add&& add) noexcept {
   try {
     const env::MutexLock lock(definitions_mutex_);
     add();
-    too_much = pending_.bytes > kMaxPendingDefinitions;
+    too_much = pending_.bytes() > kMaxPendingDefinitions;
   } catch (const std::exception&) {
     signal_.out_of_memory();
   }
@@ -215,65 +203,39 @@ void FileRecorder::tell(Add&& add) noexcept {
 }
 
 void FileRecorder::define_all(const Definitions& definitions) noexcept {
-  const auto add = [&]<typename Info>(std::span<const Info> infos) REFRAIN_REQUIRES(definitions_mutex_) {
-    for (const Info& info : infos) {
-      if (seen_.definitions[definitions.index()].insert(info.id).second) {
-        std::get<std::vector<Info>>(pending_.definitions).push_back(info);
-      }
-    }
-  };
-  tell([&]() REFRAIN_REQUIRES(definitions_mutex_) { std::visit(add, definitions); });
+  tell([&]() REFRAIN_REQUIRES(definitions_mutex_) { pending_.add(definitions); });
 }
 
 void FileRecorder::code(const CodeInfo& info) noexcept {
-  tell([&]() REFRAIN_REQUIRES(definitions_mutex_) {
-    if (!seen_.code.insert(info.id).second) {
-      return;
-    }
-    if (info.bytes.size() > format::kMaxCodeRecordBytes - 4096) {
-      env::log_warning("capture: a program of " + std::to_string(info.bytes.size() >> 20U) +
-                       " MiB is too large to be stored; the capture can be dumped but not benchmarked");
-      return;
-    }
-    OwnedCode& owned = pending_.code.emplace_back();
-    owned.info = info;
-    owned.bytes.assign(info.bytes.begin(), info.bytes.end());
-    pending_.bytes += info.bytes.size();
-  });
-}
-
-/// Whether there is room for the contents of one more buffer, which is taken then.
-bool FileRecorder::fits(std::uint64_t bytes) {
-  if (bytes <= format::kMaxContents - contents_bytes_) {
-    contents_bytes_ += bytes;
-    return true;
-  }
-  if (!std::exchange(contents_left_out_, true)) {
-    env::log_warning("capture: the contents of a buffer of " + std::to_string(bytes >> 20U) +
-                     " MiB are left out, and those of others that do not fit into " +
-                     std::to_string(format::kMaxContents >> 20U) + " MiB in all; the bench makes them up");
-  }
-  return false;
+  tell([&]() REFRAIN_REQUIRES(definitions_mutex_) { pending_.add(info); });
 }
 
 void FileRecorder::contents(ObjectId buffer, std::span<const std::byte> bytes) noexcept {
   if (!wants_contents()) {
     return;
   }
+  std::vector<StoredContents::Piece> pieces;
+  try {
+    for (const auto piece : pieces_of(bytes)) {
+      pieces.push_back({piece, hash_of(piece)});  // while nobody has to wait for it
+    }
+  } catch (const std::exception&) {
+    signal_.out_of_memory();
+    return;
+  }
+  bool wanted = false;
+  tell([&]() REFRAIN_REQUIRES(definitions_mutex_) { wanted = pending_.begin_contents(buffer, pieces); });
   // Piece by piece, so that never more than the limit waits in memory.
-  bool skip = false;
-  for (std::size_t offset = 0; offset < bytes.size() && !skip; offset += format::kContentsPiece) {
-    const auto piece = bytes.subspan(offset, std::min<std::size_t>(format::kContentsPiece, bytes.size() - offset));
+  for (std::size_t i = 0; i < pieces.size() && wanted; ++i) {
     tell([&]() REFRAIN_REQUIRES(definitions_mutex_) {
-      skip = offset == 0 && (!seen_.contents.insert(buffer).second || !fits(bytes.size()));
-      if (!skip) {
-        const format::ContentsHeader header{buffer, offset};
-        auto& payload = pending_.contents.emplace_back(sizeof(header) + piece.size());
-        std::memcpy(payload.data(), &header, sizeof(header));
-        std::memcpy(payload.data() + sizeof(header), piece.data(), piece.size());
-        pending_.bytes += piece.size();
-      }
+      pending_.add_piece(buffer, i * format::kContentsPiece, pieces[i]);
     });
+  }
+}
+
+void FileRecorder::leave_out_contents(std::uint64_t bytes) noexcept {
+  if (wants_contents()) {
+    tell([&]() REFRAIN_REQUIRES(definitions_mutex_) { pending_.leave_out_contents(bytes); });
   }
 }
 
@@ -368,17 +330,17 @@ void FileRecorder::drain() {
 }
 
 void FileRecorder::declare_queues() {
-  for (const QueueInfo& queue : std::get<std::vector<QueueInfo>>(pending_.definitions)) {
+  for (const QueueInfo& queue : pending_.queues()) {
     graphs_.declare_queue(queue);
   }
 }
 
 void FileRecorder::write_definitions() {
-  Pending taken;
+  PendingDefinitions::Taken taken;
   {
     const env::MutexLock lock(definitions_mutex_);
     declare_queues();
-    taken = std::exchange(pending_, {});
+    taken = pending_.take();
   }
   const auto write = [&]<typename Info>(const std::vector<Info>& infos) REFRAIN_REQUIRES(work_mutex_) {
     if constexpr (std::is_same_v<Info, FunctionInfo>) {
@@ -391,10 +353,12 @@ void FileRecorder::write_definitions() {
   for (const auto& payload : taken.contents) {
     append(format::RecordType::kContents, payload);
   }
+  append_in_batches(format::RecordType::kContentsReferences, taken.references, encode::contents_references,
+                    [](const ContentsReference&) { return sizeof(ContentsReference); });
 }
 
-void FileRecorder::write_code(std::vector<OwnedCode>& code) {
-  for (OwnedCode& owned : code) {
+void FileRecorder::write_code(std::vector<PendingDefinitions::OwnedCode>& code) {
+  for (PendingDefinitions::OwnedCode& owned : code) {
     owned.info.bytes = owned.bytes;
     append(format::RecordType::kCode, encode::code(owned.info));
   }
@@ -499,6 +463,7 @@ class ForkSafe final : public Recorder {
   void contents(ObjectId buffer, std::span<const std::byte> bytes) noexcept override {
     recorder_->contents(buffer, bytes);
   }
+  void leave_out_contents(std::uint64_t bytes) noexcept override { recorder_->leave_out_contents(bytes); }
   [[nodiscard]] bool wants_contents() const noexcept override { return recorder_->wants_contents(); }
   Stream& open_stream(std::uint64_t lane) override {
     return recorder_->own_process() ? recorder_->open_stream(lane) : no_stream_;

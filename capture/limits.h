@@ -13,8 +13,8 @@ inline constexpr std::uint32_t kMaxCodeRecordBytes = 64U << 20U;
 inline constexpr std::uint32_t kMaxRecordBytes = 8U << 20U;
 inline constexpr std::uint32_t kBatchBytes = 1U << 20U;
 inline constexpr std::uint32_t kContentsPiece = 4U << 20U;  ///< bytes of contents in one record
-/// Bytes of contents that a writer stores, before they are compressed. What would go beyond is left out, buffer by
-/// buffer.
+/// Bytes of contents that a writer stores, before they are compressed; equal pieces count once. What would go beyond is
+/// left out, buffer by buffer. Also the most of one buffer.
 inline constexpr std::uint64_t kMaxContents = std::uint64_t{256} << 20U;
 
 /// Bytes of a name, build options, the command line … Longer ones are written shortened (env::shortened).

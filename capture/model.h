@@ -207,7 +207,7 @@ class Capture : public KnownDefinitions {
     std::uint32_t number = 0;  // of the record
   };
   std::shared_ptr<CaptureStore> store_;
-  std::unordered_map<ObjectId, std::vector<Piece>> contents_;
+  std::unordered_map<ObjectId, std::vector<Piece>> contents_;  // several may have the same record
   std::unordered_map<std::uint32_t, std::string> entry_points_;
 };
 

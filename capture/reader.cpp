@@ -81,6 +81,7 @@ void CaptureReader::take(RecordType type, RecordView& record) {
     case RecordType::kMeta: return take_meta(record);
     case RecordType::kCode: return take_code(record);
     case RecordType::kContents: return take_contents(record);
+    case RecordType::kContentsReferences: return take_contents_references(record);
     case RecordType::kEntryPoints: return take_entry_points(record);
     case RecordType::kGraphs: return take_graphs(record);
     case RecordType::kArguments: return take_sets(record);
@@ -121,9 +122,25 @@ void CaptureReader::take_contents(RecordView& record) {
   std::memcpy(&header, raw.data(), sizeof(header));
   const std::uint64_t size = raw.size() - sizeof(header);
   record.expect(header.offset <= ~std::uint64_t{0} - size, "a piece of contents lies outside its buffer");
-  store_->charge(4 * sizeof(Capture::Piece));
-  capture_.contents_[header.buffer].push_back(
-      {position_, header.offset, size, static_cast<std::uint32_t>(capture_.records)});
+  store_->charge(6 * sizeof(Capture::Piece));
+  const Capture::Piece piece{position_, header.offset, size, static_cast<std::uint32_t>(capture_.records)};
+  pieces_.push_back(piece);
+  capture_.contents_[header.buffer].push_back(piece);
+}
+
+void CaptureReader::take_contents_references(RecordView& record) {
+  const auto& content = record.root<wire::ContentsReferences>();
+  for (std::size_t i = 0, count = record.count(content.references()); i < count; ++i) {
+    const auto& reference = *content.references()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    record.expect(reference.piece() < pieces_.size(), "a reference to contents that are not in front of it");
+    record.expect(reference.offset() < format::kMaxContents, "a reference to contents lies outside its buffer");
+    store_->charge(4 * sizeof(Capture::Piece));
+    std::vector<Capture::Piece>& pieces = capture_.contents_[reference.buffer()];
+    // A reference is short, and reading what it names is work: of one buffer there are no more than of the largest.
+    record.expect(pieces.size() < format::kMaxContents / format::kContentsPiece, "too many contents of one buffer");
+    Capture::Piece& piece = pieces.emplace_back(pieces_[reference.piece()]);
+    piece.offset = reference.offset();
+  }
 }
 
 void CaptureReader::take_entry_points(RecordView& record) {

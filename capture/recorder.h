@@ -49,6 +49,8 @@ class Recorder {
   virtual void code(const CodeInfo& info) noexcept = 0;
   /// Contents of a buffer before its first recorded use (only asked for if wants_contents()).
   virtual void contents(ObjectId buffer, std::span<const std::byte> bytes) noexcept = 0;
+  /// Instead of contents() where a buffer has more than format::kMaxContents, which nobody need read.
+  virtual void leave_out_contents(std::uint64_t /*bytes*/) noexcept {}
   [[nodiscard]] virtual bool wants_contents() const noexcept = 0;
   /// Opens a stream; the recorder owns it and it lives as long as the recorder.
   virtual Stream& open_stream(std::uint64_t lane) = 0;

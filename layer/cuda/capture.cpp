@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "backends/cuda/issue.h"
+#include "capture/limits.h"
 #include "env/log.h"
 #include "env/mutex.h"
 #include "layer/cuda/driver_functions.h"
@@ -26,8 +27,6 @@ using backends::LiveMemory;
 using capture::ArgumentKind;
 using capture::MemoryPlace;
 
-/// Larger allocations are stored without contents: the capture would become unreadably large.
-constexpr std::uint64_t kLargestContents = std::uint64_t{1} << 30U;
 /// So long the program's own work may run before contents are read; then they are left out.
 constexpr auto kLongestWait = std::chrono::seconds(2);
 /// No memory is below, and every address that a device knows is a canonical one of user space.
@@ -101,7 +100,8 @@ void record_contents(const std::vector<LiveMemory>& fresh, const std::vector<con
         return stream->stream.context != context || stream->stream.id.load() == 0 || done(stream->stream.handle, end);
       });
   for (const LiveMemory& memory : fresh) {
-    if (memory.bytes > kLargestContents) {
+    if (memory.bytes > capture::format::kMaxContents) {
+      runtime.recorder->leave_out_contents(memory.bytes);
       continue;
     }
     std::vector<std::byte> contents;

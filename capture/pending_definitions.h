@@ -1,0 +1,66 @@
+// What a program told besides operations, each thing once, until the writer takes it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "capture/definitions.h"
+#include "capture/recorder.h"
+#include "capture/stored_contents.h"
+
+namespace refrain::capture {
+
+/// A piece of a buffer's contents that is in the file already. As in format.fbs.
+struct ContentsReference {
+  ObjectId buffer = 0;
+  std::uint64_t offset = 0;
+  std::uint32_t piece = 0;  ///< which of the Contents records
+};
+
+/// Not thread-safe. Members may throw std::bad_alloc.
+class PendingDefinitions {
+ public:
+  struct OwnedCode {
+    CodeInfo info;
+    std::vector<std::byte> bytes;
+  };
+  struct Taken {
+    DefinitionLists definitions;
+    std::vector<OwnedCode> code;
+    std::vector<std::vector<std::uint8_t>> contents;  ///< payloads of Contents records
+    std::vector<ContentsReference> references;        ///< to these, and to earlier ones
+    std::size_t bytes = 0;
+  };
+
+  void add(const Definitions& definitions);
+  void add(const CodeInfo& info);
+  /// Whether add_piece() is to follow for each piece of a buffer's contents.
+  bool begin_contents(ObjectId buffer, std::span<const StoredContents::Piece> pieces);
+  void add_piece(ObjectId buffer, std::uint64_t offset, const StoredContents::Piece& piece);
+  /// Of a buffer of which so many bytes are not told.
+  void leave_out_contents(std::uint64_t bytes);
+
+  /// Of what waits for the writer: code and contents.
+  [[nodiscard]] std::size_t bytes() const noexcept { return pending_.bytes; }
+  [[nodiscard]] const StoredContents& contents() const noexcept { return stored_; }
+  [[nodiscard]] std::span<const QueueInfo> queues() const noexcept {
+    return std::get<std::vector<QueueInfo>>(pending_.definitions);
+  }
+  Taken take() { return std::exchange(pending_, {}); }
+
+ private:
+  using Ids = std::unordered_set<std::uint64_t>;
+  Taken pending_;
+  // What was told already.
+  std::array<Ids, std::variant_size_v<Definitions>> known_definitions_;
+  Ids known_code_, known_contents_;
+  StoredContents stored_;
+};
+
+}  // namespace refrain::capture
