@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "capture/limits.h"
 #include "env/log.h"
 #include "layer/opencl/enqueue.h"
 #include "layer/opencl/kernels.h"
@@ -9,18 +10,18 @@
 namespace refrain::layer::opencl {
 namespace {
 
-/// Larger buffers are stored without contents: the capture would become unreadably large.
-constexpr std::uint64_t kLargestContents = std::uint64_t{1} << 30U;
-
 void record_contents(const QueueState& queue, const MemoryState& memory, Handle handle) {
-  if (!state.recorder->wants_contents() || memory.info.size > kLargestContents ||
+  if (!state.recorder->wants_contents() ||
       (memory.info.flags & (CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_NO_ACCESS)) != 0 ||
       state.unset_user_events.load(std::memory_order_relaxed) != 0) {
     return;
   }
   const std::uint64_t size = memory.info.is_image ? state.backend->size_of(memory.kind, handle) : memory.info.size;
-  if (size == 0 || size > kLargestContents) {
+  if (size == 0) {
     return;
+  }
+  if (size > capture::format::kMaxContents) {
+    return state.recorder->leave_out_contents(size);
   }
   if (!queue.slot.info.in_order && !state.backend->finish(queue.slot.info).ok()) {
     return;
@@ -31,16 +32,19 @@ void record_contents(const QueueState& queue, const MemoryState& memory, Handle 
   }
 }
 
-void record_memory(const QueueState& queue, Handle handle, unsigned depth) {
+/// `maps`: it is mapped or unmapped. What the program writes meanwhile is in nobody's call: the contents are those that
+/// the first other operation finds.
+void record_memory(const QueueState& queue, Handle handle, bool maps, unsigned depth) {
   MemoryState* memory = objects.memory.find(handle);
-  if (memory == nullptr || memory->recorded.load(std::memory_order_relaxed) || memory->recorded.exchange(true)) {
+  if (memory == nullptr || memory->recorded.load(std::memory_order_relaxed) ||
+      (!maps && memory->recorded.exchange(true))) {
     return;
   }
   if (memory->parent != nullptr && depth < 4) {
-    record_memory(queue, handle_of(memory->parent), depth + 1);
+    record_memory(queue, handle_of(memory->parent), maps, depth + 1);
   }
   state.recorder->define(memory->info);
-  if (memory->parent == nullptr) {  // parts share their parent's bytes
+  if (memory->parent == nullptr && !maps) {  // parts share their parent's bytes
     record_contents(queue, *memory, handle);
   }
 }
@@ -64,6 +68,8 @@ void notify_recorder(const QueueState& queue, const capture::OperationView& oper
       }
       record_kernel(kernel);
     }
+    const bool maps =
+        operation.kind() == capture::OperationKind::kMap || operation.kind() == capture::OperationKind::kUnmap;
     const std::byte* value = operation.values().data();
     for (const capture::ArgumentDescriptor& argument : operation.arguments()) {
       if (argument.object != 0 && argument.stored_bytes() == sizeof(Handle)) {
@@ -75,7 +81,7 @@ void notify_recorder(const QueueState& queue, const capture::OperationView& oper
             state.recorder->define(sampler->info);
           }
         } else {
-          record_memory(queue, handle, 0);
+          record_memory(queue, handle, maps, 0);
         }
       }
       value += argument.stored_bytes();

@@ -16,8 +16,16 @@ bool has_handle(ArgumentKind kind) {
   return kind == ArgumentKind::kBuffer || kind == ArgumentKind::kImage || kind == ArgumentKind::kSampler;
 }
 
+// Nothing of it is repeated: between map and unmap memory is the program's alone, and what it wrote is in the contents.
+bool maps(const OperationView& operation) {
+  return operation.kind() == OperationKind::kMap || operation.kind() == OperationKind::kUnmap;
+}
+
 // Why an operation cannot be repeated outside the captured process; null if it can.
 const char* why_not_repeatable(const OperationView& operation, bool addresses_known) {
+  if (maps(operation)) {
+    return nullptr;
+  }
   for (const capture::ArgumentDescriptor& argument : operation.arguments()) {
     switch (argument.kind) {
       case ArgumentKind::kUnset: return "it has an argument that was never set";
@@ -99,8 +107,12 @@ std::unique_ptr<BenchGraph> BenchGraph::rebuild(const capture::Capture& capture,
   std::vector<std::byte> record;
   made->event_waits_.resize(old.size());
   made->signals_.resize(old.size());
+  made->stand_ins_.resize(old.size());
   for (NodeIndex node = 0; node < old.size(); ++node) {
-    if (!made->translate(old.operation(node), node, &record, why)) {
+    if (maps(old.operation(node))) {
+      made->stand_ins_[node] = 1;
+      made->stand_in(old.operation(node), node, &record);
+    } else if (!made->translate(old.operation(node), node, &record, why)) {
       return nullptr;
     }
     builder.add(OperationView(record.data()));
@@ -234,6 +246,23 @@ bool BenchGraph::make_memory(const capture::Capture& capture, capture::ObjectId 
   return true;
 }
 
+// A marker does nothing but wait for the same.
+void BenchGraph::stand_in(const OperationView& from, NodeIndex node, std::vector<std::byte>* to) {
+  capture::RecordBytes record;
+  capture::OperationWriter writer(record);
+  capture::OperationHeader& header = writer.begin(OperationKind::kMarker, from.token());
+  header.queue = from.header().queue;
+  header.queue_handle = queue_of_id_[from.header().queue].handle;
+  header.sequence = node + 1;
+  for (const capture::WaitRef wait : from.waits()) {
+    writer.wait(wait);
+  }
+  writer.finish();
+  const auto bytes = std::as_bytes(std::span(record));
+  to->assign(bytes.begin(), bytes.end());
+  note_waits(from, node);
+}
+
 bool BenchGraph::translate(const OperationView& from, NodeIndex node, std::vector<std::byte>* to, std::string* why) {
   const auto bytes = from.bytes();
   to->assign(bytes.begin(), bytes.end());
@@ -288,6 +317,11 @@ bool BenchGraph::translate(const OperationView& from, NodeIndex node, std::vecto
     *why = describe(node, from) + ": " + *why;
     return false;
   }
+  note_waits(from, node);
+  return true;
+}
+
+void BenchGraph::note_waits(const OperationView& from, NodeIndex node) {
   for (const capture::WaitRef wait : from.waits()) {
     const std::uint64_t sequence = capture::target_of(wait);
     if (capture::is_internal(wait) && sequence >= 1 && sequence <= node) {
@@ -296,7 +330,6 @@ bool BenchGraph::translate(const OperationView& from, NodeIndex node, std::vecto
       signals_[before] = 1;
     }
   }
-  return true;
 }
 
 bool BenchGraph::fill(const capture::Capture& capture, std::string* why) {

@@ -80,6 +80,9 @@ class BenchGraph {
   bool make_regions(const capture::Capture& capture, std::uint64_t max_bytes, std::string* why);
   bool translate(const capture::OperationView& from, capture::NodeIndex node, std::vector<std::byte>* to,
                  std::string* why);
+  /// What is done where the program mapped or unmapped memory.
+  void stand_in(const capture::OperationView& from, capture::NodeIndex node, std::vector<std::byte>* to);
+  void note_waits(const capture::OperationView& from, capture::NodeIndex node);
   /// Nothing, and `why`, if no node can be recorded.
   std::optional<Partitioning> parts(PartitionMode mode, std::string* why) const;
   bool fill(const capture::Capture& capture, std::string* why);
@@ -103,6 +106,7 @@ class BenchGraph {
   std::vector<std::unique_ptr<HostMemory>> host_;
   std::vector<std::vector<capture::NodeIndex>> event_waits_;  // per node: nodes whose event its call waits for
   std::vector<std::uint8_t> signals_;                         // per node: somebody waits for its event
+  std::vector<std::uint8_t> stand_ins_;                       // per node: the program mapped or unmapped memory here
   std::size_t made_up_ = 0;
   std::uint64_t bytes_ = 0;
 };

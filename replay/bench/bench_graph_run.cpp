@@ -110,6 +110,10 @@ std::optional<Partitioning> BenchGraph::parts(PartitionMode mode, std::string* w
   const char* reason = "";
   bool any = false;
   for (NodeIndex node = 0; node < graph_.size(); ++node) {
+    if (stand_ins_[node] != 0) {  // a marker could be recorded, but what it stands in for could not
+      reason = "the program maps and unmaps memory";
+      continue;
+    }
     const capture::QueueInfo& queue = graph_.queue_of(node);
     const backends::Recordable answer = backend_.can_record(graph_.operation(node), queue);
     if (answer.ok) {

@@ -53,6 +53,21 @@ class Stretch {
       w.argument_handle(ArgumentKind::kHostPointer, 0, 0xBAD);
     }));
   }
+  void map(capture::ObjectId memory, bool blocking = false) {
+    operations_.push_back(maker_.make(
+        OperationKind::kMap, {0, 64, 1, blocking},
+        [&](OperationWriter& w) { w.argument_handle(ArgumentKind::kBuffer, memory, 0xBAD0 + memory); },
+        blocking ? capture::kBlocking : 0));
+  }
+  void unmap(capture::ObjectId memory, std::uint64_t after = 0) {
+    operations_.push_back(maker_.make(OperationKind::kUnmap, {}, [&](OperationWriter& w) {
+      w.argument_handle(ArgumentKind::kBuffer, memory, 0xBAD0 + memory);
+      w.argument_handle(ArgumentKind::kHostPointer, 0, 0xBAD);
+      if (after != 0) {
+        w.wait(capture::kInternalWait | after);
+      }
+    }));
+  }
   [[nodiscard]] capture::Capture captured() const {
     const capture::TemporaryFile file;
     {
@@ -119,6 +134,40 @@ TEST_CASE("bench: parts of buffers have no contents of their own") {
   CHECK(graph->name_of_content(1) == "buffer 32");
 }
 
+namespace {
+
+std::unique_ptr<BenchGraph> rebuilt(const capture::Capture& capture, HostDevice& device) {
+  device.host.set_asynchronous(true);
+  device.host.add_function(kScale, [](const backends::host::KernelCall& call) {
+    for (auto& word : call.buffer<std::uint32_t>(0)) {
+      word = word * call.value<std::uint32_t>(1) + 1;
+    }
+  });
+  std::string why;
+  auto graph = BenchGraph::rebuild(capture, capture.graphs.at(0), device, 16 * kBytes, &why);
+  INFO(why);
+  REQUIRE(graph != nullptr);
+  return graph;
+}
+
+/// Whether native replays give what one node after the other gives, in whatever order the device may run them.
+void check_native(BenchGraph& graph, HostDevice& device, const replay::BenchPlan& plan) {
+  std::string why;
+  std::vector<std::vector<std::byte>> eagerly, natively;
+  REQUIRE(graph.reset(&why));
+  REQUIRE(graph.run_eagerly(&why));
+  REQUIRE(graph.contents(&eagerly, &why));
+  for (std::uint32_t seed = 1; seed <= 10; ++seed) {
+    device.host.set_schedule(seed);
+    REQUIRE(graph.reset(&why));
+    REQUIRE(graph.run_natively(plan, &why));
+    REQUIRE(graph.contents(&natively, &why));
+    CHECK(natively == eagerly);
+  }
+}
+
+}  // namespace
+
 TEST_CASE("bench: command buffers of an out-of-order queue wait for each other") {
   Stretch stretch(false);
   for (capture::ObjectId buffer = 31; buffer <= 35; ++buffer) {
@@ -130,28 +179,66 @@ TEST_CASE("bench: command buffers of an out-of-order queue wait for each other")
   }
   const capture::Capture capture = stretch.captured();
   HostDevice device;
-  device.host.set_asynchronous(true);
-  device.host.add_function(kScale, [](const backends::host::KernelCall& call) {
-    for (auto& word : call.buffer<std::uint32_t>(0)) {
-      word = word * call.value<std::uint32_t>(1) + 1;
-    }
-  });
+  const auto graph = rebuilt(capture, device);
   std::string why;
-  const auto graph = BenchGraph::rebuild(capture, capture.graphs.at(0), device, 16 * kBytes, &why);
-  INFO(why);
-  REQUIRE(graph != nullptr);
-  std::vector<std::vector<std::byte>> eagerly, natively;
-  REQUIRE(graph->reset(&why));
-  REQUIRE(graph->run_eagerly(&why));
-  REQUIRE(graph->contents(&eagerly, &why));
   const auto plan = graph->plan(1, replay::PartitionMode::kNoFalseWait, &why);
   REQUIRE(plan);
   REQUIRE(plan->native_pieces == 5);
-  for (std::uint32_t seed = 1; seed <= 10; ++seed) {
-    device.host.set_schedule(seed);
-    REQUIRE(graph->reset(&why));
-    REQUIRE(graph->run_natively(*plan, &why));
-    REQUIRE(graph->contents(&natively, &why));
-    CHECK(natively == eagerly);
+  check_native(*graph, device, *plan);
+}
+
+TEST_CASE("bench: maps and unmaps keep their places, and are no part of a command buffer") {
+  Stretch stretch;
+  for (capture::ObjectId buffer = 31; buffer <= 33; ++buffer) {
+    stretch.buffer(buffer, kBytes);
   }
+  stretch.unmap(31);
+  stretch.scale(31, 3);
+  stretch.copy(31, 32);
+  stretch.unmap(33);
+  stretch.scale(33, 5);
+  stretch.map(32, true);
+  const capture::Capture capture = stretch.captured();
+  HostDevice device;
+  const auto graph = rebuilt(capture, device);
+  CHECK(graph->graph().size() == 6);
+  CHECK(graph->bytes() == 3 * kBytes);
+  CHECK(graph->longest_part(replay::PartitionMode::kNoFalseWait) == 2);
+  std::string why;
+  const auto plan = graph->plan(0, replay::PartitionMode::kNoFalseWait, &why);
+  REQUIRE(plan);
+  CHECK(plan->native_pieces == 2);
+  CHECK(plan->pieces.size() == 5);
+  check_native(*graph, device, *plan);
+}
+
+TEST_CASE("bench: what waits for an unmap waits for what that waits for") {
+  Stretch stretch(false);
+  for (capture::ObjectId buffer = 31; buffer <= 33; ++buffer) {
+    stretch.buffer(buffer, kBytes);
+  }
+  stretch.scale(31, 3);
+  stretch.unmap(33, 1);
+  stretch.copy(31, 32, 2);
+  const capture::Capture capture = stretch.captured();
+  HostDevice device;
+  const auto graph = rebuilt(capture, device);
+  std::string why;
+  const auto plan = graph->plan(0, replay::PartitionMode::kNoFalseWait, &why);
+  REQUIRE(plan);
+  CHECK(plan->native_pieces == 2);
+  check_native(*graph, device, *plan);
+}
+
+TEST_CASE("bench: where a program only maps and unmaps there is nothing to record") {
+  Stretch stretch;
+  stretch.buffer(31, kBytes);
+  stretch.unmap(31);
+  stretch.map(31, true);
+  const capture::Capture capture = stretch.captured();
+  HostDevice device;
+  const auto graph = rebuilt(capture, device);
+  std::string why;
+  CHECK_FALSE(graph->plan(0, replay::PartitionMode::kNoFalseWait, &why));
+  CHECK(why == "nothing of it can be recorded here: the program maps and unmaps memory");
 }

@@ -66,6 +66,19 @@ OperationView read(RecordMaker& r, capture::ObjectId from) {
       capture::kBlocking);
 }
 
+OperationView map(RecordMaker& r, capture::ObjectId memory) {
+  return r.make(
+      OperationKind::kMap, {0, kBytes, 1, 1},
+      [&](OperationWriter& w) { w.argument_handle(ArgumentKind::kBuffer, memory, 0xBAD0 + memory); },
+      capture::kBlocking);
+}
+OperationView unmap(RecordMaker& r, capture::ObjectId memory) {
+  return r.make(OperationKind::kUnmap, {}, [&](OperationWriter& w) {
+    w.argument_handle(ArgumentKind::kBuffer, memory, 0xBAD0 + memory);
+    w.argument_handle(ArgumentKind::kHostPointer, 0, 0xBAD);
+  });
+}
+
 void describe(capture::Recorder& recorder, bool contents) {
   recorder.define(capture::DeviceInfo{8, "opencl", "platform", "device", "driver", "0.9.0"});
   recorder.define(kQueue);
@@ -146,7 +159,8 @@ TEST_CASE("bench: graphs are rebuilt, checked and timed with every chunk size") 
   write_capture(file.name(), true, [](RecordMaker& r) {
     return std::vector<std::vector<OperationView>>{
         {launch(r, 21, 31, 3), launch(r, 21, 31, 5), copy(r, 31, 32), launch(r, 21, 32, 7)},
-        {launch(r, 21, 31, 3), copy(r, 31, 33), read(r, 33), launch(r, 21, 33, 2)}};
+        {launch(r, 21, 31, 3), copy(r, 31, 33), read(r, 33), launch(r, 21, 33, 2)},
+        {unmap(r, 31), launch(r, 21, 31, 3), copy(r, 31, 33), map(r, 33)}};
   });
   auto options = quick(file.name());
   options.chunk_sizes = {0, 1, 2, 0};  // each once, whatever is asked for
@@ -160,7 +174,7 @@ TEST_CASE("bench: graphs are rebuilt, checked and timed with every chunk size") 
     return;
   }
   REQUIRE(status == 0);
-  REQUIRE(result["results"].size() == 9);
+  REQUIRE(result["results"].size() == 12);
   const auto& whole = result["results"][0];
   CHECK(whole["nodes"] == 4);
   CHECK(whole["edges"] == 3);
@@ -175,6 +189,8 @@ TEST_CASE("bench: graphs are rebuilt, checked and timed with every chunk size") 
   CHECK(result["results"][3]["nodes"] == 3);  // the read blocks: what follows is a graph of its own
   CHECK(result["results"][3]["parts"] == 2);  // and no command buffer can hold the read
   CHECK(result["results"][6]["nodes"] == 1);
+  CHECK(result["results"][9]["nodes"] == 4);
+  CHECK(result["results"][9]["parts"] == 3);  // what is mapped and unmapped is no part of a command buffer either
 
   options.json = false;
   const auto table = run(options, &status);

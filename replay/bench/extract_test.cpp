@@ -16,7 +16,8 @@ using capture::Capture;
 
 constexpr std::size_t kBytes = 256;
 
-/// A solver with two kernels and three buffers, then another kernel with a fourth one; nobody uses the fifth.
+/// A solver with two kernels and three buffers, then another kernel with a fourth one; nobody uses the fifth. The
+/// fourth has the contents of the first, and those are in the file once.
 void record(const std::string& file) {
   const auto recorder = capture::open(file, true);
   recorder->define(capture::DeviceInfo{9, "host", "platform", "device", "1.0", "graphs", true});
@@ -31,7 +32,7 @@ void record(const std::string& file) {
     info.id = buffer;
     info.size = kBytes;
     recorder->define(info);
-    std::iota(contents.begin(), contents.end(), static_cast<std::uint8_t>(buffer));
+    std::iota(contents.begin(), contents.end(), static_cast<std::uint8_t>(buffer == 4 ? 1 : buffer));
     recorder->contents(buffer, std::as_bytes(std::span(contents)));
   }
   capture::Stream& stream = recorder->open_stream(5);

@@ -198,6 +198,23 @@ TEST_CASE_METHOD(Fixture, "buffers are told with their contents before their fir
   CHECK(objects.memory.find(handle_of(filled)) == nullptr);
 }
 
+TEST_CASE_METHOD(Fixture, "contents of buffers that are mapped are those that the program wrote") {
+  const ObjectId id = objects.memory.find(handle_of(x))->id;
+  void* mapped = wrap::clEnqueueMapBuffer(queue, x, CL_TRUE, CL_MAP_WRITE, 0, 256, 0, nullptr, nullptr, nullptr);
+  REQUIRE(mapped != nullptr);
+  const auto is_told = [&] {
+    return std::ranges::any_of(recorder().all<capture::BufferInfo>(), [&](const auto& told) { return told.id == id; });
+  };
+  CHECK(is_told());
+  const std::vector<std::byte> values(256, std::byte{42});
+  std::memcpy(mapped, values.data(), values.size());
+  REQUIRE(wrap::clEnqueueUnmapMemObject(queue, x, mapped, 0, nullptr, nullptr) == CL_SUCCESS);
+  CHECK_FALSE(recorder().stored.contains(id));
+  launch(kernel);
+  REQUIRE(recorder().stored.contains(id));
+  CHECK(recorder().stored[id] == values);
+}
+
 TEST_CASE_METHOD(Fixture, "reference counts are mirrored") {
   const std::size_t before = objects.memory.size();
   cl_mem buffer = wrap::clCreateBuffer(context, CL_MEM_READ_WRITE, 64, nullptr, nullptr);
