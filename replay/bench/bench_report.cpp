@@ -80,8 +80,8 @@ void print_table(const BenchResult& result, const BenchOptions& options, std::FI
   if (std::ranges::any_of(result.rows, [](const BenchRow& row) { return row.made_up != 0; })) {
     fmt::print(
         out,
-        "*: the capture holds no contents for some buffers (without --portable it holds none, with it not those\n"
-        "   that were too many); they were filled with small pseudo-random whole numbers, the same on every run.\n");
+        "*: the capture holds no contents for some buffers (made without --portable, or they were left out); they\n"
+        "   were filled with small pseudo-random whole numbers, the same on every run.\n");
   }
   if (const std::vector<BestChunk> best = best_chunks(result.rows); !best.empty()) {
     fmt::print(out, "\nThe fastest chunk size of each graph, ratios with {:g} % confidence:\n", 100 * kConfidence);

@@ -107,6 +107,7 @@ class Program {
   Lane lanes[2];
   std::map<FunctionId, FunctionInfo> functions;
   std::map<ObjectId, BufferInfo> buffers;
+  std::map<ObjectId, std::vector<std::byte>> contents;
 
  private:
   void step(Lane& lane, const Step& step) {
@@ -239,7 +240,9 @@ class Program {
   void add_contents() {
     const std::vector<std::byte> bytes((input_.number() % 64) << 14U, static_cast<std::byte>(input_.byte()));
     recorder_.code({input_.byte(), CodeKind::kSource, bytes});
-    recorder_.contents(input_.byte(), bytes);
+    const ObjectId buffer = input_.byte();
+    recorder_.contents(buffer, bytes);
+    contents.try_emplace(buffer, bytes);
   }
 
   Input& input_;
@@ -329,6 +332,12 @@ void check(const Capture& capture, const Program& program) {
     if (is.size != buffer.size || is.is_image != buffer.is_image ||
         is.description.size() != std::min(buffer.description.size(), format::kMaxDescription)) {
       fail("another buffer");
+    }
+  }
+  for (const auto& [id, bytes] : program.contents) {
+    std::vector<std::byte> is(bytes.size());
+    if (!bytes.empty() && (!capture.read_contents(id, is, nullptr) || is != bytes)) {
+      fail("other contents");
     }
   }
   for (std::size_t i = 0; i < 2; ++i) {

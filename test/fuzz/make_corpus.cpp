@@ -123,6 +123,15 @@ int main(int argc, char** argv) {
     recorder.define(buffer);
     recorder.contents(5, bytes);
   });
+  make(folder, "references", false, [](Recorder& recorder, Stream&, TestRecord&) {
+    const std::vector<std::byte> one(100, std::byte{7}), other(60, std::byte{8});
+    for (const ObjectId buffer : {1, 2, 3}) {
+      recorder.contents(buffer, one);
+      recorder.contents(buffer + 3, other);
+    }
+    recorder.flush();
+    recorder.contents(7, one);
+  });
   make(folder, "lanes", false, [](Recorder& recorder, Stream& stream, TestRecord& record) {
     Stream& other = recorder.open_stream(2);
     for (int i = 0; i < 3; ++i) {
