@@ -215,6 +215,7 @@ refuse $'\033' "$refrain" "$evil"
 expect 0 'with your rights' "$refrain" bench --help
 expect 0 '--trust' "$refrain" bench --help
 expect 0 '--max-memory-mb' "$refrain" dump --help
+expect 0 '7 buffers \(7 with contents\)' "$refrain" dump "$source/test/fuzz/corpus/capture_reader/references.capture"
 
 # A page of a report: to a file that is a page or is not there, or to standard output; what is no report is refused by name.
 expect 0 '^Usage: refrain report' "$refrain" report --help

@@ -125,12 +125,16 @@ int main(int argc, char** argv) {
   });
   make(folder, "references", false, [](Recorder& recorder, Stream&, TestRecord&) {
     const std::vector<std::byte> one(100, std::byte{7}), other(60, std::byte{8});
-    for (const ObjectId buffer : {1, 2, 3}) {
-      recorder.contents(buffer, one);
-      recorder.contents(buffer + 3, other);
+    for (const ObjectId id : {1, 2, 3, 4, 5, 6, 7}) {
+      BufferInfo buffer;
+      buffer.id = id;
+      buffer.size = 100;
+      recorder.define(buffer);
+      recorder.contents(id, id % 2 == 0 ? one : other);
+      if (id == 6) {
+        recorder.flush();  // what the last one is equal to is in an earlier record
+      }
     }
-    recorder.flush();
-    recorder.contents(7, one);
   });
   make(folder, "lanes", false, [](Recorder& recorder, Stream& stream, TestRecord& record) {
     Stream& other = recorder.open_stream(2);
