@@ -13,8 +13,8 @@
 #include "capture/graph_deduplicator.h"
 #include "capture/history.h"
 #include "capture/limits.h"
-#include "capture/pending_definitions.h"
 #include "capture/recorder.h"
+#include "capture/stored_contents.h"
 
 namespace refrain::capture::encode {
 

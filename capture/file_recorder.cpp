@@ -5,16 +5,12 @@
 #include <time.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <tuple>
 #include <type_traits>
-#include <unordered_set>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "capture/encode.h"
@@ -140,8 +136,8 @@ FileRecorder::~FileRecorder() {
 void FileRecorder::say_what_is_missing() {
   const env::MutexLock lock(definitions_mutex_);
   if (const StoredContents& contents = pending_.contents(); contents.left_out_buffers() != 0) {
-    env::log_warning("capture: the contents of " + std::to_string(contents.left_out_buffers()) + " buffers, " +
-                     std::to_string(contents.left_out_bytes() >> 20U) + " MiB, were left out");
+    env::log_warning({"capture: the contents of ", std::to_string(contents.left_out_buffers()), " buffers, ",
+                      std::to_string(contents.left_out_bytes() >> 20U), " MiB, were left out"});
   }
 }
 

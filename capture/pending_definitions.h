@@ -16,13 +16,6 @@
 
 namespace refrain::capture {
 
-/// A piece of a buffer's contents that is in the file already. As in format.fbs.
-struct ContentsReference {
-  ObjectId buffer = 0;
-  std::uint64_t offset = 0;
-  std::uint32_t piece = 0;  ///< which of the Contents records
-};
-
 /// Not thread-safe. Members may throw std::bad_alloc.
 class PendingDefinitions {
  public:

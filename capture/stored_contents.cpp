@@ -17,7 +17,7 @@ std::vector<std::span<const std::byte>> pieces_of(std::span<const std::byte> con
 }
 
 ContentsHash hash_of(std::span<const std::byte> piece) noexcept {
-  // Hashes of zeros tell how many these are: the length goes into them.
+  // The length goes into it: zeros of two lengths are two pieces.
   const XXH128_hash_t hash = XXH3_128bits(piece.data(), piece.size());
   return {hash.low64, hash.high64};
 }

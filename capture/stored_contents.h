@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "capture/limits.h"
+#include "capture/operation.h"
 
 namespace refrain::capture {
 
@@ -17,6 +18,13 @@ namespace refrain::capture {
 struct ContentsHash {
   std::uint64_t low = 0, high = 0;
   friend bool operator==(const ContentsHash&, const ContentsHash&) = default;
+};
+
+/// A piece of a buffer's contents that is in the file already. As in format.fbs.
+struct ContentsReference {
+  ObjectId buffer = 0;
+  std::uint64_t offset = 0;
+  std::uint32_t piece = 0;  ///< which of the Contents records
 };
 
 /// Contents as the file has them.
