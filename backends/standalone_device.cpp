@@ -3,6 +3,9 @@
 #if defined(REFRAIN_WITH_CUDA)
 #include "backends/cuda/standalone_device.h"
 #endif
+#if defined(REFRAIN_WITH_HIP)
+#include "backends/hip/standalone_device.h"
+#endif
 #if defined(REFRAIN_WITH_OPENCL)
 #include "backends/opencl/standalone_device.h"
 #endif
@@ -25,6 +28,14 @@ std::unique_ptr<StandaloneDevice> open_standalone_device(std::string_view api, c
     return cuda::open_device(choice, why);
 #else
     *why = "this build of Refrain has no CUDA backend (cuda.h was missing when it was built)";
+    return nullptr;
+#endif
+  }
+  if (api == "hip") {
+#if defined(REFRAIN_WITH_HIP)
+    return hip::open_device(choice, why);
+#else
+    *why = "this build of Refrain has no HIP backend (hip/hip_runtime_api.h was missing when it was built)";
     return nullptr;
 #endif
   }

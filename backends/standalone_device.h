@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "backends/backend.h"
 #include "capture/recorder.h"
@@ -13,6 +14,8 @@ struct DeviceChoice {
   std::uint32_t platform = 0;
   std::uint32_t device = 0;
   std::string name;  ///< if not empty: the first device whose name contains it, on any platform
+  std::string
+      library;  ///< HIP: path of the runtime, which has another name with each major version; empty: none is known
 };
 
 /// Owns everything made through it. Used by one thread. Nothing throws but std::bad_alloc. Where a result
@@ -34,12 +37,14 @@ class StandaloneDevice {
   /// Whether a record, with handles of this machine, is one that the backend can be given: captures come from
   /// anywhere.
   virtual bool fits(const capture::OperationView& /*operation*/, std::string* /*why*/) { return true; }
+  /// Before that: changes a record that only the captured program can be given as it is.
+  virtual void adapt(std::vector<std::byte>* /*record*/) {}
   /// Releases all memory and queues; functions stay.
   virtual void release_memory() noexcept = 0;
 };
 
-/// Opens a device of an API ("opencl", "cuda"). Null, and `why` (a sentence), if this build does not know the API
-/// or the machine has no such device.
+/// Opens a device of an API ("opencl", "cuda", "hip"). Null, and `why` (a sentence), if this build does not know the
+/// API or the machine has no such device.
 std::unique_ptr<StandaloneDevice> open_standalone_device(std::string_view api, const DeviceChoice& choice,
                                                          std::string* why);
 

@@ -74,6 +74,9 @@ struct CudaApi {
   static Status create_stream(const CudaDriver& driver, CUstream* stream) noexcept {
     return driver.cuStreamCreateWithPriority(stream, CU_STREAM_NON_BLOCKING, 0);
   }
+  static Status destroy_stream(const CudaDriver& driver, CUstream stream) noexcept {
+    return driver.cuStreamDestroy_v2(stream);
+  }
   static Status allocate(const CudaDriver& driver, std::uint64_t bytes, std::uint64_t* address) noexcept {
     CUdeviceptr made = 0;
     const CUresult status = driver.cuMemAlloc_v2(&made, bytes);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/elf_size.h"
 #include "env/elf_reader.h"
 
 namespace refrain::backends::hip {
@@ -264,10 +265,14 @@ bool read_code_object(const Image& image, ImageLayouts* result) {
   return true;
 }
 
-bool read_bundle(const Image& image, ImageLayouts* result) {
+/// Calls `visit(begin, bytes, is_code)` for each entry of a bundle until it returns false: some for devices, and one
+/// for the host, which is always there, and empty. Where the headers end; 0: they are damaged, or `visit` returned
+/// false.
+template <class Visit>
+std::uint64_t visit_bundle(const Image& image, Visit&& visit) {
   std::uint64_t count = 0;
   if (!image.read(kBundle.size(), &count) || count > kMostBundled) {
-    return false;
+    return 0;
   }
   struct Entry {
     std::uint64_t offset, bytes, name_bytes;
@@ -276,16 +281,25 @@ bool read_bundle(const Image& image, ImageLayouts* result) {
   for (std::uint64_t index = 0; index < count; ++index) {
     Entry entry{};
     if (!image.read(at, &entry)) {
-      return false;
+      return 0;
     }
     at += sizeof(entry);
-    // One for the host is always there, and empty.
-    if (image.text(at, entry.name_bytes).starts_with("hip") && entry.bytes != 0) {
-      read_code_object(image.part(entry.offset, entry.bytes), result);
+    if (!image.has(at, entry.name_bytes) ||
+        !visit(entry.offset, entry.bytes, entry.bytes != 0 && image.text(at, entry.name_bytes).starts_with("hip"))) {
+      return 0;
     }
     at += entry.name_bytes;
   }
-  return true;
+  return at;
+}
+
+bool read_bundle(const Image& image, ImageLayouts* result) {
+  return visit_bundle(image, [&](std::uint64_t offset, std::uint64_t bytes, bool is_code) {
+           if (is_code) {
+             read_code_object(image.part(offset, bytes), result);
+           }
+           return true;
+         }) != 0;
 }
 
 }  // namespace
@@ -303,6 +317,23 @@ ImageLayouts read_layouts(const void* start, std::size_t limit) {
     result.why_not = "its code is in a form that is not known";
   }
   return result;
+}
+
+std::span<const std::byte> image_at(const void* start, std::size_t limit) noexcept {
+  const std::span<const std::byte> all(static_cast<const std::byte*>(start), limit);
+  const Image image(start, limit);
+  if (image.text(0, kBundle.size()) != kBundle) {
+    return all.first(elf_size(all));
+  }
+  std::uint64_t end = 0;
+  const std::uint64_t headers = visit_bundle(image, [&](std::uint64_t offset, std::uint64_t bytes, bool is_code) {
+    if (!image.has(offset, bytes) || (is_code && elf_size(all.subspan(offset, bytes)) == 0)) {
+      return false;
+    }
+    end = std::max(end, offset + bytes);
+    return true;
+  });
+  return all.first(headers == 0 ? 0 : std::max(headers, end));
 }
 
 }  // namespace refrain::backends::hip

@@ -40,6 +40,11 @@ struct ImageLayouts {
 /// contradicts itself has no kernels. May throw std::bad_alloc.
 [[nodiscard]] ImageLayouts read_layouts(const void* start, std::size_t limit);
 
+/// The image that begins at `start`, as large as its own headers say; reads no further than they do, and never beyond
+/// `limit` bytes. Empty if it is none that read_layouts() reads, or if it is not all there: the runtime believes what
+/// an image says of its own size.
+[[nodiscard]] std::span<const std::byte> image_at(const void* start, std::size_t limit) noexcept;
+
 /// Larger images are not looked at.
 inline constexpr std::size_t kLargestImage = std::size_t{2} << 30U;
 

@@ -2,6 +2,8 @@
 // of it may be linked.
 #pragma once
 
+#include <string>
+
 #include "backends/hip/hip_headers.h"
 
 namespace refrain::backends {
@@ -27,6 +29,13 @@ inline constexpr int kHipKeepsErrors = 70000000;
 /// True if everything is there that recording and replaying graphs needs. Otherwise `missing` names the first function
 /// that is not.
 [[nodiscard]] bool has_everything(const HipDriver& driver, const char** missing) noexcept;
+
+/// The same of what a program needs that is no layer.
+[[nodiscard]] bool can_stand_alone(const HipDriver& driver, const char** missing) noexcept;
+
+/// Why nothing can be replayed with this runtime ("the runtime …"); empty: it can, and HipDriver::version is known
+/// then.
+[[nodiscard]] std::string why_unusable(HipDriver& driver);
 
 /// What a call of Refrain's own has done to the last error of the thread is undone: nobody is told of it.
 inline hipError_t quiet(const HipDriver& driver, hipError_t status) noexcept {

@@ -72,6 +72,9 @@ struct HipApi {
     const RelaxedCapture relaxed(driver);
     return quiet(driver, driver.hipStreamCreateWithFlags(stream, hipStreamDefault));
   }
+  static Status destroy_stream(const HipDriver& driver, hipStream_t stream) noexcept {
+    return driver.hipStreamDestroy == nullptr ? hipErrorNotSupported : quiet(driver, driver.hipStreamDestroy(stream));
+  }
   static hipStream_t legacy_stream() noexcept { return nullptr; }
   static hipStream_t per_thread_stream() noexcept { return hipStreamPerThread; }
   static Status create_graph(const HipDriver& driver, hipGraph_t* graph) noexcept {

@@ -12,7 +12,7 @@ namespace refrain::env {
 
 int bench_command(const CommandArguments& arguments) {
   CLI::App app(
-      "Replays the graphs of a capture without the application, eagerly and as command buffers, checks that\n"
+      "Replays the graphs of a capture of CUDA, HIP or OpenCL without the application, eagerly and as command buffers, checks that\n"
       "both give the same bytes, and times them. The programs in the file are compiled and run with your rights: "
       "bench\n"
       "only captures that you trust as you would a program.",
@@ -81,6 +81,7 @@ int bench_command(const CommandArguments& arguments) {
   if (tolerance != 0 && bench.baseline.empty()) throw UsageError("--tolerance goes with --baseline");
   if (picture == "-" && bench.json) throw UsageError("--plot - and --json both go to standard output");
   bench.tolerance = tolerance / 100;
+  bench.library = find_hip_runtime();
   if (picture == "-") {
     bench.print = false;
     bench.plot = [](const std::string& svg) { std::fputs(svg.c_str(), stdout); };

@@ -18,6 +18,7 @@ capture::DeviceInfo device_here(const std::string& api, const std::string& name)
   std::string why;
   backends::DeviceChoice choice;
   choice.name = name;
+  choice.library = find_hip_runtime();
   const auto opened = backends::open_standalone_device(api, choice, &why);
   if (opened == nullptr) throw std::runtime_error("--device: " + why);
   capture::QueueInfo wanted, queue;

@@ -370,6 +370,17 @@ std::vector<Variable> activate_hip(const Settings& settings, const std::string& 
   return result;
 }
 
+std::string find_hip_runtime() {
+#if REFRAIN_HAVE_HIP
+  std::vector<SettingProblem> problems;
+  const Settings settings = configured_settings(problems);
+  const layer::hip::FoundLibrary found = layer::hip::choose_library(settings.hip_library, {});
+  return found.path.empty() ? settings.hip_library : found.path;
+#else
+  return {};
+#endif
+}
+
 std::string find_level_zero() {
   return find_library(kLevelZeroFile);
 }

@@ -99,6 +99,10 @@ std::vector<Variable> activate_cuda(const Settings& settings, std::string* drive
 /// Path of the library that takes the place of libamdhip64.so with this major version, found in the same way.
 std::string find_hip_shim(int major);
 
+/// Path of the HIP runtime that commands open themselves: what the setting hip_library names, else the newest there is;
+/// empty: there is none.
+std::string find_hip_runtime();
+
 /// What hooks HIP: nothing if it is switched off, not built, or if there is no runtime. `program` is the file that will
 /// be run; empty: any. `library` and `major`, if given, get the real runtime's path and version, or nothing.
 std::vector<Variable> activate_hip(const Settings& settings, const std::string& program, std::string* library = nullptr,

@@ -1,16 +1,11 @@
 #include "layer/cuda/images.h"
 
-#include <xxhash.h>
-
-#include <atomic>
 #include <span>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "backends/cuda/code_image.h"
 #include "backends/cuda/function_kind.h"
-#include "capture/format.h"
 #include "env/log.h"
 #include "env/mutex.h"
 #include "env/regular_file.h"
@@ -19,25 +14,18 @@
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
 #include "layer/immortal.h"
+#include "layer/streams/captured_code.h"
 
 namespace refrain::layer::cuda {
 namespace {
 
 using capture::CodeId;
 
-struct Image {
-  capture::CodeKind kind = capture::CodeKind::kBinary;
-  /// Kept until a kernel of it is launched: libraries bring hundreds of images of which a program uses few, and
-  /// the program may free its own copy at once. Empty: told, or too large for the file.
-  std::vector<std::byte> bytes;
-};
-
 struct Tables {
   env::Mutex mutex;
   std::unordered_map<const void*, CodeId> loaded REFRAIN_GUARDED_BY(mutex);  ///< by module or library; 0: no capture
   /// Owners of kernels, where the driver does not tell them.
   std::unordered_map<const void*, const void*> kernels REFRAIN_GUARDED_BY(mutex);
-  std::unordered_map<CodeId, Image> images REFRAIN_GUARDED_BY(mutex);
 };
 Tables& tables() noexcept {
   static Immortal<Tables> all;
@@ -62,23 +50,9 @@ void note(Handle handle, const backends::CodeImage& image) {
     forget_image(handle);
     return;
   }
-  const CodeId id = XXH3_64bits(image.bytes.data(), image.bytes.size());
+  const CodeId id = streams::CapturedCode::all().add(image.kind, image.bytes);
   const env::MutexLock guard(tables().mutex);
   tables().loaded[handle] = id;
-  const auto [place, fresh] = tables().images.try_emplace(id);
-  if (!fresh) {
-    return;
-  }
-  place->second.kind = image.kind;
-  if (image.bytes.size() <= capture::format::kMaxCodeRecordBytes) {
-    place->second.bytes.assign(image.bytes.begin(), image.bytes.end());
-  } else {
-    static std::atomic<bool> said{false};
-    if (!said.exchange(true)) {
-      env::log_warning("capture: a code image of " + std::to_string(image.bytes.size() >> 20U) +
-                       " MiB is too large to be stored; graphs with its kernels can be dumped but not benchmarked");
-    }
-  }
 }
 
 /// After a load that the driver accepted, so that the image's own headers can be believed.
@@ -140,10 +114,6 @@ CodeId image_of(const void* owner) noexcept {
 
 }  // namespace
 
-capture::FunctionId function_identity(CodeId image, std::string_view name) noexcept {
-  return capture::mix(image, XXH3_64bits(name.data(), name.size()));
-}
-
 const void* owner_of(CUfunction handle) noexcept {
   CUmodule module = nullptr;
   CUlibrary library = nullptr;
@@ -163,22 +133,7 @@ const void* owner_of(CUfunction handle) noexcept {
 }
 
 capture::FunctionId record_function(CUfunction handle, const std::string& name, capture::FunctionId otherwise) {
-  // Without a name all kernels of an image would look like one.
-  const CodeId image = name.empty() ? 0 : image_of(owner_of(handle));
-  const capture::FunctionId id = image == 0 ? otherwise : function_identity(image, name);
-  if (image != 0) {
-    Image taken;
-    {
-      const env::MutexLock guard(tables().mutex);
-      std::swap(taken, tables().images[image]);
-      tables().images[image].kind = taken.kind;
-    }
-    if (!taken.bytes.empty()) {
-      runtime.recorder->code({image, taken.kind, taken.bytes});
-    }
-  }
-  runtime.recorder->define(capture::FunctionInfo{id, image, name, {}});
-  return id;
+  return streams::CapturedCode::all().tell(*runtime.recorder, image_of(owner_of(handle)), name, otherwise);
 }
 
 void forget_image(const void* handle) noexcept {

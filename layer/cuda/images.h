@@ -1,18 +1,15 @@
 // Captures and verify mode only: which code image each module and library was loaded from, and so each kernel.
 #pragma once
 
-#include <string_view>
+#include <string>
 
 #include "backends/cuda/cuda_headers.h"
 #include "capture/recorder.h"
 
 namespace refrain::layer::cuda {
 
-/// The identity of a kernel by content, the same in every run: hash of its image and its name.
-[[nodiscard]] capture::FunctionId function_identity(capture::CodeId image, std::string_view name) noexcept;
-
-/// Tells the recorder of a kernel that is launched for the first time, and of its image. Returns the id that it
-/// has in the capture: function_identity() if its image is known, else `otherwise`.
+/// Tells the recorder of a kernel that is launched for the first time, and of its image. Returns the id that it has in
+/// the capture; see streams::CapturedCode::tell().
 [[nodiscard]] capture::FunctionId record_function(CUfunction handle, const std::string& name,
                                                   capture::FunctionId otherwise);
 

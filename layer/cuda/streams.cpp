@@ -19,11 +19,6 @@ streams::Objects<backends::CudaApi>& CudaLayer::objects() noexcept {
   return cuda::objects;
 }
 
-void CudaLayer::notify_recorder(const StreamState& stream, const replay::EntryPoint& entry_point,
-                                const capture::OperationView& operation) noexcept {
-  cuda::notify_recorder(stream, entry_point, operation);
-}
-
 ObjectId CudaLayer::device_id(CUcontext context, ObjectId otherwise) {
   return cuda::runtime.recorder != nullptr ? record_device(context) : otherwise;
 }

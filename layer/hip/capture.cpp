@@ -6,12 +6,14 @@
 #include "env/mutex.h"
 #include "layer/hip/runtime.h"
 #include "layer/immortal.h"
+#include "layer/streams/captured_memory.h"
 
 namespace refrain::layer::hip {
 
-/// The contents of memory are not recorded, so that captures are for `refrain dump`, not for `refrain bench`.
-void HipLayer::notify_recorder(const StreamState& /*stream*/, const replay::EntryPoint& /*entry_point*/,
-                               const capture::OperationView& /*operation*/) noexcept {}
+void HipLayer::notify_recorder(const StreamState& stream, const replay::EntryPoint& /*entry_point*/,
+                               const capture::OperationView& operation) noexcept {
+  streams::CapturedMemory<HipLayer>::all().before(stream, operation);
+}
 
 replay::LayerHooks::Device HipLayer::device_of(int device) {
   const backends::HipDriver& driver = hip::runtime.driver;

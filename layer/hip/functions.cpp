@@ -7,8 +7,10 @@
 #include "backends/hip/code_object.h"
 #include "env/mutex.h"
 #include "env/regular_file.h"
+#include "layer/hip/real_library.h"
 #include "layer/hip/wrappers.h"
 #include "layer/immortal.h"
+#include "layer/streams/captured_code.h"
 #include "layer/streams/function_table.h"
 #include "layer/streams/inventory.h"
 
@@ -23,6 +25,7 @@ using LayoutsRef = std::shared_ptr<const ImageLayouts>;
 struct FatBinary {
   const void* image = nullptr;
   LayoutsRef layouts;
+  capture::CodeId code = 0;                                        ///< for captures; 0: not known, or not asked for yet
   std::map<std::string, const void*, std::less<>> variables = {};  ///< the host's, by name
   std::map<std::string, void* const*, std::less<>> managed = {};   ///< where the address of such a variable is
   bool in_use = false;
@@ -30,7 +33,8 @@ struct FatBinary {
 
 struct Module {
   LayoutsRef layouts;
-  bool in_use = false;  ///< kernels of it may be in graphs
+  capture::CodeId code = 0;  ///< for captures; 0: not known
+  bool in_use = false;       ///< kernels of it may be in graphs
 };
 
 /// A kernel that was given out by hipModuleGetFunction(), or registered.
@@ -68,6 +72,32 @@ LayoutsRef layouts_of(const Known& kernel) REFRAIN_REQUIRES(tables().mutex) {
         backends::hip::read_layouts(found->second.image, backends::hip::kLargestImage));
   }
   return found->second.layouts;
+}
+
+/// For captures: keeps an image until a kernel of it is launched.
+capture::CodeId keep_code(const void* image, std::size_t limit) {
+  const std::span<const std::byte> code = backends::hip::image_at(image, limit);
+  return code.empty() ? 0 : streams::CapturedCode::all().add(capture::CodeKind::kBinary, code);
+}
+
+/// For captures; 0: not known.
+capture::CodeId code_of(const void* handle) REFRAIN_REQUIRES(tables().mutex) {
+  const auto known = tables().kernels.find(handle);
+  if (known == tables().kernels.end()) {
+    return 0;
+  }
+  if (!known->second.registered) {
+    const auto module = tables().modules.find(known->second.module);
+    return module == tables().modules.end() ? 0 : module->second.code;
+  }
+  const auto binary = tables().binaries.find(known->second.module);
+  if (binary == tables().binaries.end()) {
+    return 0;
+  }
+  if (binary->second.code == 0) {
+    binary->second.code = keep_code(binary->second.image, backends::hip::kLargestImage);
+  }
+  return binary->second.code;
 }
 
 /// For verify mode.
@@ -138,11 +168,21 @@ void note_kernel(const void* handle, const void* module, const char* name, bool 
   }
 }
 
+/// Modules are mostly loaded before anything is submitted: in capture mode their code is kept from then on.
+bool captures() noexcept {
+  if (undecided.load(std::memory_order_relaxed) && interpose::RealLibrary::settings().mode == env::Mode::kCapture)
+      [[unlikely]] {
+    static_cast<void>(start_engine());
+  }
+  return runtime.recorder != nullptr;
+}
+
 void note_module(const void* module, const void* image, std::size_t limit) noexcept {
   try {
     auto layouts = std::make_shared<const ImageLayouts>(backends::hip::read_layouts(image, limit));
+    const capture::CodeId code = captures() ? keep_code(image, limit) : 0;
     const env::MutexLock guard(tables().mutex);
-    tables().modules[module] = {std::move(layouts)};
+    tables().modules[module] = {std::move(layouts), code};
   } catch (...) {
     // Launches of its kernels are not held.
   }
@@ -172,6 +212,9 @@ hipError_t unload(const replay::EntryPoint& entry_point, const void* module, Unl
 /// For find_function(), which has the lock: the analysis cannot see that adopt() calls what it is given there.
 void describe_locked(FunctionState& function, const void* handle) REFRAIN_NO_THREAD_SAFETY_ANALYSIS {
   describe(function, handle);
+  if (runtime.recorder != nullptr) {
+    function.id = streams::CapturedCode::all().tell(*runtime.recorder, code_of(handle), function.name, function.id);
+  }
 }
 
 }  // namespace
@@ -184,15 +227,7 @@ const FunctionState* find_function(const void* handle) noexcept {
   if (const FunctionState* known = objects.functions.find(handle_of(handle)); known != nullptr) {
     return known;
   }
-  return Table::all().adopt(handle_of(handle), [handle](FunctionState& made) {
-    describe_locked(made, handle);
-    if (runtime.recorder != nullptr) {
-      capture::FunctionInfo info;
-      info.id = made.id;
-      info.name = made.name;
-      runtime.recorder->define(info);
-    }
-  });
+  return Table::all().adopt(handle_of(handle), [handle](FunctionState& made) { describe_locked(made, handle); });
 }
 
 const FunctionState* HipLayer::function_of(capture::Handle handle) noexcept {
@@ -301,7 +336,7 @@ void** wrap::__hipRegisterFatBinary(const void* wrapper) noexcept {
       binary->binary != nullptr) {
     try {
       const env::MutexLock guard(tables().mutex);
-      tables().binaries[modules] = {.image = binary->binary, .layouts = nullptr};
+      tables().binaries[modules] = {.image = binary->binary, .layouts = nullptr, .code = 0};
     } catch (...) {
       // Launches of its kernels are not held.
     }

@@ -36,45 +36,18 @@ void in_child() noexcept {
   streams::disable_in_child<HipLayer>();
 }
 
-std::string version_text(int version) {
-  return std::to_string(version / 10000000) + "." + std::to_string(version / 100000 % 100) + "." +
-         std::to_string(version % 100000);
-}
-
-/// Why nothing can be replayed with this runtime; empty: it can.
-std::string why_too_old() {
-  const char* missing = nullptr;
-  int version = 0;
-  if (runtime.driver.hipRuntimeGetVersion == nullptr || runtime.driver.hipGetLastError == nullptr) {
-    return "HIP: the runtime tells no version: everything passes through";
-  }
-  const hipError_t status = backends::quiet(runtime.driver, runtime.driver.hipRuntimeGetVersion(&version));
-  if (status != hipSuccess) {
-    return "HIP: the runtime does not work (error " + std::to_string(status) + "): everything passes through";
-  }
-  if (version < backends::kOldestHip) {
-    return "HIP: the runtime is HIP " + version_text(version) +
-           ", older than that of ROCm 5.5.1, whose graphs can be changed: everything passes through";
-  }
-  if (!backends::has_everything(runtime.driver, &missing)) {
-    return "HIP: the runtime (HIP " + version_text(version) + ") has no " + missing + ": everything passes through";
-  }
-  runtime.driver.version = version;
-  keeps_errors = version >= backends::kHipKeepsErrors;
-  return {};
-}
-
 replay::Engine* decide() noexcept {
   replay::Engine* made = nullptr;
   const bool started = start_up("HIP", [&made] {
     env::Settings& settings = interpose::RealLibrary::settings();
     backends::fill(runtime.driver, [](const char* name) { return real_library.function(name); });
-    if (const std::string why = why_too_old(); !why.empty()) {
-      env::log_warning(why);
+    if (const std::string why = backends::why_unusable(runtime.driver); !why.empty()) {
+      env::log_warning("HIP: " + why + ": everything passes through");
       return;
     }
+    keeps_errors = runtime.driver.version >= backends::kHipKeepsErrors;
     env::stand_aside(settings, env::Api::kHip);
-    if (settings.mode == env::Mode::kVerify) {
+    if (settings.mode == env::Mode::kCapture || settings.mode == env::Mode::kVerify) {
       static Immortal<backends::MemoryInventory> inventory;
       inventory->find_rest_with(&add_variables);
       runtime.inventory = &*inventory;

@@ -326,8 +326,8 @@ int run(const BenchOptions& options, std::FILE* out, std::FILE* err) {
 
   // Refrain itself must not take part, should this program have been started under it.
   (void)setenv("REFRAIN_MODE", "off", 1);
-  const auto device =
-      backends::open_standalone_device(api, {options.platform, options.device, options.device_name}, &why);
+  const auto device = backends::open_standalone_device(
+      api, {options.platform, options.device, options.device_name, options.library}, &why);
   if (device == nullptr) {
     say(err, why);
     return 3;

@@ -36,6 +36,7 @@ struct BenchOptions {
   std::uint32_t platform = 0;                        ///< which platform of this machine (number in `refrain doctor`)
   std::uint32_t device = 0;                          ///< which device of the platform
   std::string device_name;                           ///< if not empty: the first device whose name contains it
+  std::string library;                               ///< see backends::DeviceChoice
   std::uint64_t max_memory_mb = 4096;                ///< graphs that need more are listed as skipped
 };
 

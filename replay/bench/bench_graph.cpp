@@ -313,6 +313,7 @@ bool BenchGraph::translate(const OperationView& from, NodeIndex node, std::vecto
     }
     at += argument.stored_bytes();
   }
+  device_.adapt(to);
   if (!device_.fits(OperationView(to->data()), why)) {
     *why = describe(node, from) + ": " + *why;
     return false;

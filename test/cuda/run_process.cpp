@@ -12,6 +12,15 @@
 
 namespace {
 
+// Only what concerns one API is looked at: this machine may have other drivers, too.
+#ifdef PROGRAMS_ON_HIP
+constexpr const char* kSimulated = SIM_HIP;
+constexpr const char* kOthersOff = "REFRAIN_CUDA=off";
+#else
+constexpr const char* kSimulated = SIM_CUDA;
+constexpr const char* kOthersOff = "REFRAIN_HIP=off";
+#endif
+
 std::string quoted(const std::string& word) {
   std::string result = "'";
   for (const char letter : word) {
@@ -27,10 +36,9 @@ Outcome run(const std::vector<std::string>& command, const std::vector<std::stri
   const std::string log = std::filesystem::temp_directory_path() /
                           ("refrain-cuda-" + std::to_string(getpid()) + "-" + std::to_string(number++) + ".log");
   std::filesystem::remove(log);
-  const std::string folder = std::filesystem::path(SIM_CUDA).parent_path();
-  // Only what concerns CUDA is looked at: this machine may have AMD's runtime, too.
-  std::string line = "exec env -u LD_PRELOAD -u LD_AUDIT REFRAIN_HIP=off LD_LIBRARY_PATH=" + quoted(folder) +
-                     " SIM_LOG=" + quoted(log);
+  const std::string folder = std::filesystem::path(kSimulated).parent_path();
+  std::string line = std::string("exec env -u LD_PRELOAD -u LD_AUDIT ") + kOthersOff +
+                     " LD_LIBRARY_PATH=" + quoted(folder) + " SIM_LOG=" + quoted(log);
   for (const std::string& change : environment) {
     line += " " + quoted(change);
   }

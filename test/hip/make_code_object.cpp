@@ -4,6 +4,7 @@
 //   elf         the code object alone
 //   bundle      in a bundle, beside an empty entry for the host
 //   other       in a bundle with another one in which the kernels have other parameters
+//   foreign     in a bundle that has code for another kind of device only
 //   compressed  something that begins as compressed bundles do
 //   variable    the code object with a variable, `calls`
 //   unnamed     the same, with a second one that has no symbol
@@ -121,7 +122,8 @@ std::string code_object(std::span<const sim::Kernel> kernels, const std::string&
   return file;
 }
 
-std::string bundle(const std::vector<std::string>& objects) {
+/// Of code objects, one for each kind of device from `first` on.
+std::string bundle(const std::vector<std::string>& objects, std::size_t first = 0) {
   std::string text = "__CLANG_OFFLOAD_BUNDLE__";
   std::string names;
   append(text, std::uint64_t{objects.size() + 1});
@@ -131,7 +133,7 @@ std::string bundle(const std::vector<std::string>& objects) {
   std::vector<Entry> entries{{"host-x86_64-unknown-linux--", ""}};
   const char* const devices[] = {"hipv4-amdgcn-amd-amdhsa--gfx90a", "hipv4-amdgcn-amd-amdhsa--gfx1100"};
   for (std::size_t i = 0; i < objects.size(); ++i) {
-    entries.push_back({devices[i], objects[i]});
+    entries.push_back({devices[first + i], objects[i]});
   }
   std::size_t begin = text.size();
   for (const Entry& entry : entries) {
@@ -175,6 +177,8 @@ int main(int argc, char** argv) {
     file = bundle({code_object(kernels, form)});
   } else if (form == "other") {
     file = bundle({code_object(kernels, "elf"), code_object(kernels, form)});
+  } else if (form == "foreign") {
+    file = bundle({code_object(kernels, form)}, 1);
   } else if (form == "compressed") {
     file = "CCOB" + bundle({code_object(kernels, form)});
   } else {

@@ -413,10 +413,10 @@ FAULTS = [
           seen="hipGetProcAddress() gives an address for a name that the runtime answered with null; calling it"
                " crashes."),
     Fault("every-runtime-keeps-errors", "layer/hip/runtime.cpp",
-          old="version >= backends::kHipKeepsErrors", new="true", promise=5,
+          old="runtime.driver.version >= backends::kHipKeepsErrors", new="true", promise=5,
           seen="Before HIP 7, hipGetLastError() after a held call that succeeded says the error of an earlier call."),
-    Fault("runtime-that-lacks-a-function-is-used", "layer/hip/runtime.cpp",
-          old="!backends::has_everything(runtime.driver, &missing)", new="false", promise=7,
+    Fault("runtime-that-lacks-a-function-is-used", "backends/hip/driver_api.cpp",
+          old="!has_everything(driver, &missing)", new="false", promise=7,
           seen="With a HIP runtime that has no such function Refrain crashes when it makes a graph."),
     Fault("setting-of-one-device-known-for-all", "layer/hip/setters.cpp",
           old="static_cast<std::uint64_t>(HipLayer::current_context())", new="std::uint64_t{0}", promise=4,

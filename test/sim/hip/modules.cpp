@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "backends/hip/code_object.h"
 #include "test/sim/hip/face.h"
@@ -40,6 +41,24 @@ bool is_image(const void* image) noexcept {
   return header.e_machine == 224;  // EM_AMDGPU
 }
 
+/// Of a bundle: whether it has code for this device, which is a gfx90a.
+bool is_for_device(const char* image) noexcept {
+  constexpr std::size_t kMagic = 24;
+  if (std::memcmp(image, "__CLANG_OFFLOAD_BUNDLE__", kMagic) != 0) {
+    return true;
+  }
+  std::uint64_t count = 0;
+  std::memcpy(&count, image + kMagic, sizeof(count));
+  std::uint64_t entry[3];  // offset, bytes, length of the name that follows
+  for (const char* at = image + kMagic + sizeof(count); count != 0; at += sizeof(entry) + entry[2], --count) {
+    std::memcpy(entry, at, sizeof(entry));
+    if (std::string_view(at + sizeof(entry), entry[2]).ends_with("--gfx90a")) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// `calls`, if the image has sections at all.
 void give_variable(Module& module, const void* image) {
   Elf64_Ehdr header{};
@@ -66,6 +85,9 @@ Status load(hipModule_t* module, const void* image) {
   const Lock lock;
   if (image == nullptr || !is_image(image)) {
     return static_cast<Status>(hipErrorInvalidImage);
+  }
+  if (!is_for_device(static_cast<const char*>(image))) {
+    return static_cast<Status>(hipErrorNoBinaryForGpu);
   }
   Module* made = state().modules.make();
   made->context = state().primary;
