@@ -126,7 +126,9 @@ class HipDevice final : public StandaloneStreamDevice<HipApi, hipModule_t, hipFu
     return image;
   }
   hipError_t load(std::span<const std::byte> image, hipModule_t* module) override {
-    return driver_.hipModuleLoadData(module, image.data());
+    // Nobody says that the runtime does not look at it later.
+    const std::vector<std::byte>& kept = images_.emplace_back(image.begin(), image.end());
+    return driver_.hipModuleLoadData(module, kept.data());
   }
   void unload(hipModule_t module) noexcept override { (void)driver_.hipModuleUnload(module); }
   hipError_t find_function(hipModule_t module, const std::string& name, hipFunction_t* function) override {
@@ -143,6 +145,7 @@ class HipDevice final : public StandaloneStreamDevice<HipApi, hipModule_t, hipFu
   }
 
   HipBackend backend_;
+  std::vector<std::vector<std::byte>> images_;                                    ///< of all modules
   std::unordered_map<capture::Handle, std::vector<KernelParameter>> parameters_;  ///< of each function
 };
 

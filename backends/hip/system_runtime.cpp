@@ -16,10 +16,7 @@ void* look_up(const char* name) {
 const HipDriver* system_runtime(const std::string& path, std::string* why) {
   static HipDriver driver;
   if (path.empty()) {
-    *why =
-        "this machine has no HIP runtime (libamdhip64.so, which ROCm brings); where it is in none of the usual "
-        "folders, "
-        "the setting hip_library names it";
+    *why = "this machine has no HIP runtime (libamdhip64.so, of ROCm); the setting hip_library names one elsewhere";
     return nullptr;
   }
   if (opened == nullptr) {
@@ -34,9 +31,9 @@ const HipDriver* system_runtime(const std::string& path, std::string* why) {
   const std::string unusable = why_unusable(driver);
   const char* missing = nullptr;
   if (!unusable.empty()) {
-    *why = "HIP: " + unusable;
+    *why = path + ": " + unusable;
   } else if (!can_stand_alone(driver, &missing)) {
-    *why = std::string("HIP: the runtime has no ") + missing;
+    *why = path + ": the runtime has no " + missing;
   } else {
     return &driver;
   }

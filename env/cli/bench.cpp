@@ -12,10 +12,10 @@ namespace refrain::env {
 
 int bench_command(const CommandArguments& arguments) {
   CLI::App app(
-      "Replays the graphs of a capture of CUDA, HIP or OpenCL without the application, eagerly and as command buffers, checks that\n"
-      "both give the same bytes, and times them. The programs in the file are compiled and run with your rights: "
-      "bench\n"
-      "only captures that you trust as you would a program.",
+      "Replays the graphs of a capture without the application, eagerly and as command buffers, checks that\n"
+      "both give the same bytes, and times them: captures of CUDA, HIP and OpenCL, on this machine's driver. The\n"
+      "programs in the file are compiled and run with your rights: bench only captures that you trust as you would\n"
+      "a program.",
       "refrain bench");
   set_usage(app, "refrain bench [OPTIONS] FILE");
   app.footer(

@@ -27,6 +27,12 @@ ImageLayouts read(const std::string& bytes) {
   return read_layouts(exact.data(), exact.size());
 }
 
+/// How large the image says that it is, of `bytes` and what is behind them in memory.
+std::size_t size_told(const std::string& bytes) {
+  const std::vector<char> exact(bytes.begin(), bytes.end());
+  return refrain::backends::hip::image_at(exact.data(), exact.size()).size();
+}
+
 }  // namespace
 
 TEST_CASE("a code object alone and in a bundle") {
@@ -53,17 +59,35 @@ TEST_CASE("what cannot be read says why") {
   CHECK(std::string(read("").why_not).find("not known") != std::string::npos);
 }
 
+TEST_CASE("an image ends where its own headers say, and is none if that is not there") {
+  for (const char* form : {"elf", "bundle", "other", "foreign", "variable"}) {
+    CAPTURE(form);
+    const std::string whole = image(form);
+    CHECK(size_told(whole + "what is behind it") == size_told(whole));
+    CHECK(size_told(whole) > whole.size() - 8);  // but for padding
+    CHECK(size_told(whole.substr(0, size_told(whole) - 1)) == 0);
+  }
+  CHECK(size_told(image("compressed")) == 0);
+  CHECK(size_told("neither") == 0);
+  CHECK(size_told("") == 0);
+  std::string damaged = image("bundle");
+  damaged[24 + 8 + 24 + 27 + 7] = '\x7f';  // where the second entry begins: far beyond the end
+  CHECK(size_told(damaged) == 0);
+}
+
 TEST_CASE("cut at any length, and with any byte changed, nothing bad happens") {
   for (const char* form : {"elf", "bundle"}) {
     const std::string whole = image(form);
     for (std::size_t length = 0; length < whole.size(); length += 7) {
       static_cast<void>(read(whole.substr(0, length)));
+      static_cast<void>(size_told(whole.substr(0, length)));
     }
     for (std::size_t place = 0; place < whole.size(); ++place) {
       std::string damaged = whole;
       for (const char value : {'\xff', '\x00', '\xdd'}) {
         damaged[place] = value;
         static_cast<void>(read(damaged));
+        CHECK(size_told(damaged) <= damaged.size());
       }
     }
   }
