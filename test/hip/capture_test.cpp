@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "backends/hip/code_object.h"
-#include "capture/reader.h"
 #include "test/capture/capture_files.h"
-#include "test/cuda/run_process.h"
+#include "test/cuda/captured.h"
 #include "test/support/scratch_folder.h"
 
 namespace {
@@ -18,49 +17,6 @@ namespace {
 using namespace refrain;
 using capture::MemoryPlace;
 using nlohmann::json;
-
-std::vector<std::string> program(const std::string& image = "elf") {
-  return {CAPTURE_PROGRAM, "5", image};
-}
-
-/// Runs a program in capture mode. It finds the library where it looks for the runtime, as instrumented programs cannot
-/// have it preloaded.
-Outcome run_captured(const std::vector<std::string>& command, const std::string& file, bool portable,
-                     const std::string& seed = "2") {
-  return run(command, {std::string("LD_LIBRARY_PATH=") + SHIM_FOLDER, std::string("REFRAIN_HIP_LIBRARY=") + SIM_HIP,
-                       "SIM_SEED=" + seed, "REFRAIN_MODE=capture", "REFRAIN_CAPTURE_FILE=" + file,
-                       std::string("REFRAIN_PORTABLE=") + (portable ? "on" : "off"), "REFRAIN_REPORT=off"});
-}
-
-/// Captures the program; returns what the file holds. The seed is even, so that addresses come again.
-capture::Capture captured(const std::string& file, bool portable, const std::vector<std::string>& command = program()) {
-  const Outcome outcome = run_captured(command, file, portable);
-  CAPTURE(outcome.output);
-  REQUIRE(outcome.status == 0);
-  CHECK(outcome.output == run(command, {"SIM_SEED=2"}).output);
-  std::string error;
-  auto capture = capture::read_capture(file, &error);
-  CAPTURE(error);
-  REQUIRE(capture);
-  CHECK(capture->cut_short.empty());
-  return std::move(*capture);
-}
-
-Outcome bench(const std::string& file, const std::vector<std::string>& options,
-              const std::vector<std::string>& environment) {
-  std::vector<std::string> command{REFRAIN, "bench", "--quiet"};
-  command.insert(command.end(), options.begin(), options.end());
-  command.push_back(file);
-  std::vector<std::string> all{std::string("REFRAIN_HIP_LIBRARY=") + SIM_HIP, "REFRAIN_CONFIG=/dev/null"};
-  all.insert(all.end(), environment.begin(), environment.end());
-  return run(command, all);
-}
-
-const capture::StoredGraph& loop_of(const capture::Capture& capture) {
-  const auto found = std::ranges::find_if(capture.graphs, [](const auto& graph) { return graph.size() == 8; });
-  REQUIRE(found != capture.graphs.end());
-  return *found;
-}
 
 /// Another capture with the loop, whose code is what `change(bytes)` makes of it; empty: it has none.
 void write_loop(const capture::Capture& from, const std::string& file,
@@ -137,74 +93,6 @@ TEST_CASE("HIP capture: code of modules and of the program, memory, contents") {
   CHECK(loop_of(capture).argument_sets() == 1);
 }
 
-TEST_CASE("HIP capture: two runs agree on what was submitted, and contents are only there if asked for") {
-  const test::ScratchFolder folder;
-  const capture::Capture one = captured(folder.file("one.rfn"), false);
-  const capture::Capture two = captured(folder.file("two.rfn"), true);
-  CHECK(loop_of(one).graph().fingerprint() == loop_of(two).graph().fingerprint());
-  for (const auto& [id, function] : one.functions) {
-    REQUIRE(two.functions.contains(id));
-    CHECK(two.functions.at(id).code == function.code);
-  }
-  for (const auto& [id, buffer] : one.buffers) {
-    CHECK_FALSE(one.has_contents(id));
-  }
-}
-
-TEST_CASE("HIP capture: bench runs it without the program") {
-  const test::ScratchFolder folder;
-  for (const bool portable : {true, false}) {
-    const std::string file = folder.file(portable ? "with.rfn" : "without.rfn");
-    captured(file, portable);
-    for (const char* seed : {"0", "1", "2", "3"}) {
-      const Outcome outcome =
-          bench(file, {"--json", "--repetitions", "3", "--chunks", "0,1,3"}, {std::string("SIM_SEED=") + seed});
-      CAPTURE(seed, outcome.output);
-      REQUIRE(outcome.status == 0);
-      const auto told = json::parse(outcome.output);
-      CHECK(told["api"] == "hip");
-      CHECK(told["failed"].empty());
-      CHECK(told["skipped"].empty());
-      REQUIRE(told["results"].size() == 6);
-      for (const auto& row : told["results"]) {
-        CHECK((row["buffers_without_contents"] == 0) == portable);
-        if (row["nodes"] == 8 && row["chunk"] == 0) {
-          CHECK(row["native_parts"] == 3);  // a graph for each stream, and one more behind the event
-        }
-      }
-      const auto called = [&](const char* name) {
-        return std::ranges::find(outcome.driver_calls, name) != outcome.driver_calls.end();
-      };
-      CHECK(called("hipGraphLaunch"));
-      CHECK(called("hipModuleLaunchKernel"));
-      CHECK_FALSE(called("hipLaunchKernel"));  // no function of the program is here
-    }
-  }
-}
-
-TEST_CASE("HIP capture: what is recorded of random programs runs in the bench") {
-  const test::ScratchFolder folder;
-  std::size_t replayed = 0;
-  for (int number = 1; number <= 4; ++number) {
-    const std::string seed = std::to_string(number);
-    const std::vector<std::string> command{PROGRAMS_FILE, "random", seed, number % 2 == 0 ? "2" : "1", "2"};
-    const std::string file = folder.file(seed + ".rfn");
-    const Outcome plain = run(command, {"SIM_SEED=" + seed});
-    const Outcome outcome = run_captured(command, file, number % 2 == 0, seed);
-    CAPTURE(seed, outcome.output);
-    CHECK(outcome.status == 0);
-    CHECK(outcome.output == plain.output);
-    const Outcome told =
-        bench(file, {"--json", "--repetitions", "1", "--warm-up", "0"}, {"SIM_SEED=" + std::to_string(number + 1)});
-    CAPTURE(told.output);  // violations would stand there as well
-    const auto results = json::parse(told.output);
-    REQUIRE(told.status == (results["results"].empty() ? 3 : 0));
-    CHECK(results["failed"].empty());
-    replayed += results["results"].size();
-  }
-  CHECK(replayed > 0);
-}
-
 TEST_CASE("HIP capture: bench says why it cannot") {
   const test::ScratchFolder folder;
   const std::string file = folder.file("one.rfn");
@@ -233,9 +121,9 @@ TEST_CASE("HIP capture: bench says why it cannot") {
 TEST_CASE("HIP capture: kernels whose code is not read are named") {
   const test::ScratchFolder folder;
   const std::string file = folder.file("compressed.rfn");
-  const capture::Capture capture = captured(file, false, program("compressed"));
+  const capture::Capture capture = captured(file, false, {CAPTURE_PROGRAM, "5", "compressed"});
   CHECK(capture.code.size() == 1);
-  const Outcome outcome = bench(file, {"--json"}, {});
+  const Outcome outcome = bench(file, {"--json"});
   CAPTURE(outcome.output);
   CHECK(outcome.status == 3);
   const auto told = json::parse(outcome.output);
@@ -252,11 +140,13 @@ TEST_CASE("HIP capture: code that is damaged or missing is refused, and never gi
     const std::string file = folder.file("other.rfn");
     std::filesystem::remove(file);
     write_loop(whole, file, change);
-    const Outcome outcome = bench(file, {"--json", "--repetitions", "1"}, {});
+    const Outcome outcome = bench(file, {"--json", "--repetitions", "1"});
     CAPTURE(outcome.output);
     CHECK(outcome.status == status);
-    const auto called = std::ranges::find(outcome.driver_calls, "hipModuleLoadData") != outcome.driver_calls.end();
-    CHECK(called == (status == 0));
+    const auto called = [&](const char* name) { return std::ranges::count(outcome.driver_calls, name) != 0; };
+    CHECK(called("hipModuleLoadData") == (status == 0));
+    CHECK(called("hipGraphLaunch") == (status == 0));
+    CHECK_FALSE(called("hipLaunchKernel"));  // no function of the program is here
     const auto told = json::parse(outcome.output);
     return told["skipped"].empty() ? std::string() : told["skipped"][0]["reason"].get<std::string>();
   };
