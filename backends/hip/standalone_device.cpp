@@ -79,6 +79,11 @@ class HipDevice final : public StandaloneStreamDevice<HipApi, hipModule_t, hipFu
   }
 
   bool fits(const OperationView& operation, std::string* why) override {
+    if (operation.kind() == OperationKind::kPointerCopyRect &&
+        !(is_of_device(operation, 0) && is_of_device(operation, 1))) {
+      *why = "it copies rows from or to the host, of which versions of the runtime make different things";
+      return false;
+    }
     if (operation.kind() != OperationKind::kKernel) {
       return true;
     }
@@ -99,6 +104,11 @@ class HipDevice final : public StandaloneStreamDevice<HipApi, hipModule_t, hipFu
   }
 
  private:
+  [[nodiscard]] bool is_of_device(const OperationView& operation, std::size_t argument) const noexcept {
+    Allocation memory;
+    return find_allocation(driver_, operation.handle_of(argument), &memory) && memory.type == MemoryType::kDevice;
+  }
+
   hipError_t allocate(MemoryPlace place, std::uint64_t bytes, std::uint64_t* address) override {
     void* made = nullptr;
     hipError_t status = hipSuccess;

@@ -121,6 +121,37 @@ TEST_CASE_METHOD(Opened, "code that cannot be used is refused, with the reason")
   CHECK(why == damaged);
 }
 
+TEST_CASE_METHOD(Opened, "rows are copied within the device's memory only, as they are recorded") {
+  capture::BufferInfo wanted;
+  wanted.size = 4096;
+  const capture::Handle of_device = device->make_memory(wanted, 0, &why);
+  wanted.description = {static_cast<std::uint64_t>(capture::MemoryPlace::kHost), 0};
+  const capture::Handle of_host = device->make_memory(wanted, 0, &why);
+  REQUIRE(of_device != 0);
+  REQUIRE(of_host != 0);
+  const auto copy = [&](capture::Handle to, capture::Handle from) {
+    const capture::words::PointerCopyRect rows{.row_bytes = 8,
+                                               .rows = 2,
+                                               .slices = 1,
+                                               .to_pitch = 16,
+                                               .to_rows = 2,
+                                               .from_pitch = 8,
+                                               .from_rows = 2,
+                                               .blocking = 0};
+    const auto view =
+        records.make(capture::OperationKind::kPointerCopyRect, rows, [&](capture::OperationWriter& writer) {
+          writer.argument_handle(capture::ArgumentKind::kPointer, 1, to);
+          writer.argument_handle(capture::ArgumentKind::kPointer, 2, from);
+        });
+    return std::vector<std::byte>(view.bytes().begin(), view.bytes().end());
+  };
+  CHECK(fits(copy(of_device, of_device + 2048)));
+  for (const auto& record : {copy(of_device, of_host), copy(of_host, of_device)}) {
+    CHECK_FALSE(fits(record));
+    CHECK_THAT(why, Catch::Contains("it copies rows from or to the host"));
+  }
+}
+
 TEST_CASE_METHOD(Opened, "memory of every place, and streams of every order") {
   for (const auto place :
        {capture::MemoryPlace::kDevice, capture::MemoryPlace::kHost, capture::MemoryPlace::kManaged}) {
