@@ -13,9 +13,8 @@ namespace refrain::backends {
 struct DeviceChoice {
   std::uint32_t platform = 0;
   std::uint32_t device = 0;
-  std::string name;  ///< if not empty: the first device whose name contains it, on any platform
-  std::string
-      library;  ///< HIP: path of the runtime, which has another name with each major version; empty: none is known
+  std::string name;     ///< if not empty: the first device whose name contains it, on any platform
+  std::string library;  ///< HIP: path of the runtime, as its name has a number; empty: none is here
 };
 
 /// Owns everything made through it. Used by one thread. Nothing throws but std::bad_alloc. Where a result
