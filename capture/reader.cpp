@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <fstream>
 
 #include "capture/capture_reader.h"
 
@@ -239,6 +240,12 @@ bool Capture::read_contents(ObjectId buffer, std::span<std::byte> into, std::str
     }
     return false;
   }
+}
+
+bool is_capture(const std::string& file) {
+  std::uint64_t magic = 0;
+  std::ifstream(file, std::ios::binary).read(reinterpret_cast<char*>(&magic), sizeof(magic));
+  return magic == format::kMagic;
 }
 
 std::optional<Capture> read_capture(const std::string& file, std::string* error, std::uint64_t max_memory) noexcept {

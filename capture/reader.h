@@ -10,6 +10,9 @@
 
 namespace refrain::capture {
 
+/// Whether the file begins as captures do; not if it cannot be read.
+[[nodiscard]] bool is_capture(const std::string& file);
+
 /// Nothing, and `error` (a sentence with the file's name and, for what is wrong inside, the offset), if the
 /// file is not a capture or holds records that are intact but make no sense. A file that ends in the
 /// middle of a record, or whose records are damaged from some point on, is read up to there:

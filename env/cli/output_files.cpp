@@ -7,20 +7,13 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "capture/format.h"
+#include "capture/reader.h"
 #include "env/cli/options.h"
 #include "env/file_name.h"
 #include "env/own_file.h"
 
 namespace refrain::env {
 namespace {
-
-bool is_capture(const std::string& file) {
-  capture::format::FileHeader header;
-  header.magic = 0;
-  std::ifstream(file, std::ios::binary).read(reinterpret_cast<char*>(&header), sizeof(header.magic));
-  return header.magic == capture::format::FileHeader().magic;
-}
 
 bool is_report(const std::string& file) {
   std::ifstream in(file);
@@ -43,7 +36,7 @@ std::vector<OutputFile> output_files(const Settings& settings) {
   std::vector<OutputFile> files;
   if (settings.mode == Mode::kOff) return files;
   if (settings.mode == Mode::kCapture)
-    files.push_back({"capture_file", settings.capture_file, "a capture", is_capture});
+    files.push_back({"capture_file", settings.capture_file, "a capture", capture::is_capture});
   if (!settings.report_file.empty()) files.push_back({"report_file", settings.report_file, "a report", is_report});
   if (!settings.log_file.empty()) files.push_back({"log_file", settings.log_file, "a log", is_log});
   return files;

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <stdexcept>
 
-#include "capture/format.h"
+#include "capture/reader.h"
 #include "env/page/assets.h"
 #include "env/page/capture_data.h"
 #include "env/page/report_data.h"
@@ -21,13 +20,6 @@ std::string_view asset(std::string_view name) {
     throw std::logic_error("the page has no part " + std::string(name));
   }
   return found->text;
-}
-
-bool is_capture(const std::string& file) {
-  capture::format::FileHeader header;
-  header.magic = 0;
-  std::ifstream(file, std::ios::binary).read(reinterpret_cast<char*>(&header), sizeof(header.magic));
-  return header.magic == capture::format::FileHeader().magic;
 }
 
 /// JSON in which nothing ends the element that it stands in: '<' is written as an escape.
@@ -56,7 +48,7 @@ void put(std::string& page, std::string_view place, std::string_view text) {
 }  // namespace
 
 nlohmann::json read_input(const std::string& file, const capture::Forecast& forecast, std::uint64_t max_memory) {
-  return is_capture(file) ? capture_data(file, forecast, max_memory) : report_data(file);
+  return capture::is_capture(file) ? capture_data(file, forecast, max_memory) : report_data(file);
 }
 
 std::string make_page(const std::vector<nlohmann::json>& inputs) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <span>
@@ -166,10 +165,7 @@ bool replaceable(const std::string& name) {
   if (!std::filesystem::is_regular_file(status)) {
     return false;
   }
-  capture::format::FileHeader header;
-  header.magic = 0;
-  std::ifstream(name, std::ios::binary).read(reinterpret_cast<char*>(&header), sizeof(header.magic));
-  return std::filesystem::file_size(name, error) == 0 || header.magic == capture::format::FileHeader().magic;
+  return std::filesystem::file_size(name, error) == 0 || capture::is_capture(name);
 }
 
 /// As a pattern that stands for itself.
