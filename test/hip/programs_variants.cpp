@@ -190,6 +190,10 @@ const Kind kKinds[] = {
      [](Work& work, Word) {
        CHECK_CU(hipMemcpy2DAsync_spt(in_hip(work.y), 32, in_hip(work.x), 16, 12, 4, hipMemcpyDeviceToDevice, work.spt));
      }},
+    {"copy of rows from pinned memory",
+     [](Work& work, Word) {
+       CHECK_CU(hipMemcpy2DAsync_spt(in_hip(work.y), 32, work.given, 16, 12, 4, hipMemcpyDefault, work.spt));
+     }},
     {"copy of slices",
      [](Work& work, Word) {
        hipMemcpy3DParms copy{};
