@@ -35,7 +35,7 @@ struct HipApi {
   static constexpr Status kCaptureUnmatched = hipErrorStreamCaptureUnmatched;
   static constexpr bool kStreamAttributes = false;
   static constexpr bool kUpdatesFunctions = false;
-  static constexpr bool kRowsOfDeviceOnly = true;  ///< versions of the runtime copy other rows of the host
+  static constexpr bool kRowsOfDeviceOnly = true;  ///< of the host, versions of the runtime copy other rows
   static constexpr ContextHandle kNoContext = -1;
 
   static std::uint64_t number_of(int device) noexcept { return static_cast<std::uint64_t>(device) + 1; }

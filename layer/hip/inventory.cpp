@@ -13,17 +13,11 @@ bool HipLayer::describe_memory(std::uint64_t address, backends::LiveMemory* foun
       address - allocation.start >= allocation.bytes) {
     return false;
   }
-  std::uint32_t managed = 0;
-  hipPointer_attribute wanted = HIP_POINTER_ATTRIBUTE_IS_MANAGED;
-  void* answer = &managed;
-  const backends::HipDriver& driver = hip::runtime.driver;
-  static_cast<void>(backends::quiet(
-      driver, driver.hipDrvPointerGetAttributes(1, &wanted, &answer, reinterpret_cast<void*>(address))));
   found->start = allocation.start;
   found->bytes = allocation.bytes;
   found->id = allocation.id != 0 ? allocation.id : mix(allocation.start, allocation.bytes);
   found->device = allocation.device;
-  found->place = managed != 0                                     ? capture::MemoryPlace::kManaged
+  found->place = Api::is_managed(hip::runtime.driver, address)    ? capture::MemoryPlace::kManaged
                  : allocation.type == backends::MemoryType::kHost ? capture::MemoryPlace::kHost
                                                                   : capture::MemoryPlace::kDevice;
   return true;

@@ -12,8 +12,7 @@
 namespace refrain::replay {
 namespace {
 
-// Pixels at full size.
-constexpr int kWidth = 680, kMargin = 16;          // format: pixels
+constexpr int kWidth = 680, kMargin = 16;          // format: pixels at full size
 constexpr int kLeft = 132, kRight = 580;           // format: where bars begin, and the longest one ends
 constexpr int kHead = 136, kLine = 22, kBar = 13;  // format
 constexpr std::size_t kLongestText = 88;           // format: letters that fit

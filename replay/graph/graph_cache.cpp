@@ -84,6 +84,10 @@ std::uint32_t GraphCache::device_number(const capture::QueueInfo& queue) {
   if (place == devices_.end()) {
     devices_.push_back(std::move(device));
   }
+  constexpr std::size_t kMost = 1024;  // limit: contexts come and go
+  if (device_numbers_.size() >= kMost) {
+    device_numbers_.clear();
+  }
   device_numbers_.emplace(queue.device, number);
   return number;
 }

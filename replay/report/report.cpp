@@ -203,9 +203,9 @@ void add_devices(std::string* text, const ReportData& data) {
   std::size_t number = 0;
   for (const DeviceSummary& device : by_device(data)) {
     if (const bool of_one = number < data.devices.size(); of_one || device.launched != 0) {
-      fmt::format_to(std::back_inserter(*text), "    {}{}: {} graphs, launched {} times, {} operations, {} KiB\n",
+      fmt::format_to(std::back_inserter(*text), "    {}{}: {} graph{}, launched {} times, {} operations, {} KiB\n",
                      of_one ? fmt::format("{} ", number) : "", env::escaped(device.name), device.graphs,
-                     device.launched, device.operations, device.memory / 1024);
+                     device.graphs == 1 ? "" : "s", device.launched, device.operations, device.memory / 1024);
     }
     ++number;
   }

@@ -94,9 +94,9 @@ TEST_CASE("report: what graphs do on each device is told where there are several
   data.graphs[1].device = 1;
   data.graphs[2].device = GraphEntry::Summary::kSeveral;
   const std::string text = report_text(data);
-  CHECK_THAT(text, Contains("    0 an H200: 1 graphs, launched 3 times, 30 operations, 4 KiB\n"));
-  CHECK_THAT(text, Contains("    1 an H200: 1 graphs, launched 3 times, 30 operations, 2 KiB\n"));
-  CHECK_THAT(text, Contains("    several devices: 1 graphs, launched 3 times, 30 operations, 2 KiB\n"));
+  CHECK_THAT(text, Contains("    0 an H200: 1 graph, launched 3 times, 30 operations, 4 KiB\n"));
+  CHECK_THAT(text, Contains("    1 an H200: 1 graph, launched 3 times, 30 operations, 2 KiB\n"));
+  CHECK_THAT(text, Contains("    several devices: 1 graph, launched 3 times, 30 operations, 2 KiB\n"));
   const auto told = nlohmann::json::parse(report_json(data));
   REQUIRE(told["devices"].size() == 2);
   CHECK(told["devices"][0]["launched"] == 3);
