@@ -78,6 +78,15 @@ def in_turns(case, name, wait, options):
         print(json.dumps({"us": statistics.median(measure(case.step, wait, int(count), synchronous))}), flush=True)
 
 
+def at_first(case, name, wait, count):
+    """For a program whose beginning is of interest: says that it is ready, waits for a line of standard input, and answers with
+    the microseconds of each of its first `count` iterations."""
+    wait()
+    print(json.dumps({"case": name, "ready": True}), flush=True)
+    sys.stdin.readline()
+    print(json.dumps({"us": measure(case.step, wait, count, True)}), flush=True)
+
+
 def main(description, cases, wait, extra=None):
     """`cases`: name → function that makes the case. `extra` adds options of its own, and gets to see them."""
     parser = argparse.ArgumentParser(description=description)
@@ -89,6 +98,8 @@ def main(description, cases, wait, extra=None):
                         help="wait after every iteration, after every tenth, or first the one and then the other")
     parser.add_argument("--no-check", action="store_true", help="outputs are of no interest")
     parser.add_argument("--turns", action="store_true", help="measure when told to on standard input (one --case)")
+    parser.add_argument("--first", type=int, help="measure so many iterations from the first one on, when a line comes on "
+                        "standard input (one --case)")
     parser.add_argument("--at-most", type=float, help="after so many seconds say where all threads are, and fail")
     parser.add_argument("--cpu", type=int, help="with --turns: the processor to stay on")
     if extra:
@@ -100,6 +111,10 @@ def main(description, cases, wait, extra=None):
         faulthandler.dump_traceback_later(options.at_most, exit=True)
     if options.list:
         print("\n".join(cases))
+        return
+    if options.first:
+        name, = options.case
+        at_first(cases[name](), name, wait, options.first)
         return
     if options.turns:
         name, = options.case

@@ -126,7 +126,28 @@ class Adam:
             add(digest, parameter)
 
 
-CASES = {"encoder": encoder, "mlp": mlp, "elementwise": elementwise, "adam": Adam}
+class Lengths:
+    """An encoder of which each call has another length, so that hardly anything is the same twice."""
+
+    def __init__(self):
+        torch.manual_seed(5)
+        layer = nn.TransformerEncoderLayer(d_model=256, nhead=4, dim_feedforward=512, batch_first=True)
+        self.model = nn.TransformerEncoder(layer, num_layers=8, enable_nested_tensor=False).cuda().half().eval()
+        self.value = torch.randn(1, 512, 256, device="cuda", dtype=torch.half)
+        self.calls, self.output = 0, None
+
+    def step(self):
+        self.calls += 1
+        with torch.inference_mode():
+            self.output = self.model(self.value[:, :17 + self.calls * 37 % 491])
+
+    def check(self, digest):
+        for _ in range(CHECKED):
+            self.step()
+            add(digest, self.output)
+
+
+CASES = {"encoder": encoder, "mlp": mlp, "elementwise": elementwise, "adam": Adam, "lengths": Lengths}
 
 
 def extra(parser, options):

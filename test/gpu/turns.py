@@ -37,8 +37,12 @@ class Turns:
 
     def measure(self, route, synchronous, iterations):
         """Microseconds of one iteration; None if the program ended."""
+        return self.ask(f"{route} {'sync' if synchronous else 'batch'} {iterations}")
+
+    def ask(self, line):
+        """What it measures when told `line`; None if it ended."""
         try:
-            self._process.stdin.write(f"{route} {'sync' if synchronous else 'batch'} {iterations}\n")
+            self._process.stdin.write(f"{line}\n")
             self._process.stdin.flush()
         except BrokenPipeError:
             return None
