@@ -63,6 +63,14 @@ struct Device {
   void free(const void* memory) const { CHECK_ZE(zeMemFree(context, const_cast<void*>(memory))); }
 };
 
+/// A function that the driver has beyond those of the loader.
+template <class Function>
+Function extension_function(const Device& gpu, const char* name) {
+  void* found = nullptr;
+  CHECK_ZE(zeDriverGetExtensionFunctionAddress(gpu.driver, name, &found));
+  return reinterpret_cast<Function>(found);
+}
+
 /// Waits for everything in a list: `event` is signalled, waited for and reset.
 void finish(ze_command_list_handle_t list, ze_event_handle_t event);
 

@@ -14,13 +14,6 @@ constexpr Word kCount = 64;
 constexpr std::size_t kBytes = kCount * sizeof(Word);
 constexpr int kRounds = 200;
 
-template <class Function>
-Function extension_function(const Device& gpu, const char* name) {
-  void* found = nullptr;
-  CHECK_ZE(zeDriverGetExtensionFunctionAddress(gpu.driver, name, &found));
-  return reinterpret_cast<Function>(found);
-}
-
 /// A list that can be changed, a queue for it, and a fence.
 struct MutableList {
   explicit MutableList(const Device& gpu, bool is_mutable = true) {

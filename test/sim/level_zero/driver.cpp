@@ -87,6 +87,7 @@ ze_result_t zeDeviceGetProperties(ze_device_handle_t, ze_device_properties_t* pr
   std::memset(&properties->uuid, 3, sizeof(properties->uuid));
   std::snprintf(properties->name, sizeof(properties->name), "Simulated device");
   tell_mutable_properties(properties->pNext);
+  tell_graph_properties(properties->pNext);
   return ZE_RESULT_SUCCESS;
 }
 

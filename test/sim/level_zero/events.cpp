@@ -79,6 +79,9 @@ ze_result_t zeEventDestroy(ze_event_handle_t handle) {
     return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
   }
   must_be_unused(lock, *event->signal, "zeEventDestroy");
+  if (event->recording != nullptr) {
+    violation("zeEventDestroy of an event of a graph that is being recorded");
+  }
   if (event->counted != nullptr && !event->counted->done) {
     violation("zeEventDestroy of a counter-based event that work in flight signals");
   }
@@ -139,6 +142,9 @@ ze_result_t synchronize_counter(Lock& lock, const Event& event, std::uint64_t na
 
 ze_result_t zeEventHostSynchronize(ze_event_handle_t handle, std::uint64_t nanoseconds) {
   return with_event("zeEventHostSynchronize", handle, [nanoseconds](Lock& lock, const Event& event) {
+    if (event.recording != nullptr) {
+      return kCaptureUnsupported;
+    }
     if (event.pool->counters) {
       return synchronize_counter(lock, event, nanoseconds);
     }

@@ -20,6 +20,8 @@ constexpr Extension kExtensions[] = {
     {"append", "ZE_experimental_immediate_command_list_append", ZE_MAKE_VERSION(1, 0)},
     {"counter", "ZE_experimental_event_pool_counter_based", ZE_MAKE_VERSION(1, 0)},
     {"mutable", "ZE_experimental_mutable_command_list", ZE_MAKE_VERSION(1, 0)},
+    {"graph", "ZE_extension_record_replay_graph", ZE_MAKE_VERSION(1, 0)},
+    {"table", kTableExtension, ZE_MAKE_VERSION(1, 0)},
 };
 
 constexpr std::uint32_t kMutations = kMutatesArguments | kMutatesGroupCount | kMutatesGroupSize | kMutatesOffset;
@@ -195,9 +197,12 @@ ze_result_t zeDriverGetExtensionFunctionAddress(ze_driver_handle_t, const char* 
   }
   *address = nullptr;
   const std::string_view wanted = name;
-  if (wanted == "zeCommandListImmediateAppendCommandListsExp" && offered("append")) {
-    *address = reinterpret_cast<void*>(&append_lists);
-  } else if (wanted == "zeCommandListGetNextCommandIdExp" && offered("mutable")) {
+  for (const auto& find : {&append_function, &graph_function, &question_function}) {
+    if (*address = find(wanted); *address != nullptr) {
+      return ZE_RESULT_SUCCESS;
+    }
+  }
+  if (wanted == "zeCommandListGetNextCommandIdExp" && offered("mutable")) {
     *address = reinterpret_cast<void*>(&zeCommandListGetNextCommandIdExp);
   } else if (wanted == "zeCommandListUpdateMutableCommandsExp" && offered("mutable")) {
     *address = reinterpret_cast<void*>(&zeCommandListUpdateMutableCommandsExp);

@@ -6,7 +6,10 @@
 // Beside the variables of core/settings.h:
 //
 //   SIM_ZE_EXTENSIONS   extensions that there are, separated by commas: "append" (lists are appended to an immediate
-//                       one), "counter" (counter-based events), "mutable" (commands of closed lists are changed).
+//                       one), "counter" (counter-based events), "mutable" (commands of closed lists are changed),
+//                       "graph" (lists are recorded into graphs), "host" (functions of the host), "parameters"
+//                       (appends with more parameters), "questions" (about lists and events), "table" (a table of
+//                       functions), "address" (functions that are in tables, too, by their names).
 //                       Not set: all of them, as with the newest drivers; empty: none
 //   SIM_ZE_COPY_ENGINE  1: a second group of queues, with ordinal 1, which can only copy
 //
@@ -64,8 +67,17 @@ bool offered(std::string_view extension) noexcept;
 /// Answers a question for the properties of mutable lists, if there is one in the chain.
 void tell_mutable_properties(void* chain) noexcept;
 void fill_extensions(ze_driver_dditable_t& table) noexcept;
-/// zeCommandListImmediateAppendCommandListsExp
+/// The same for graphs that record and replay.
+void tell_graph_properties(void* chain) noexcept;
+/// Functions of extensions, by name; null: none of these.
+void* graph_function(std::string_view name) noexcept;
+void* append_function(std::string_view name) noexcept;
+void* question_function(std::string_view name) noexcept;
+/// zeCommandListImmediateAppendCommandListsExp, and its newer name.
 ze_result_t append_lists(ze_command_list_handle_t handle, std::uint32_t count, ze_command_list_handle_t* lists,
                          ze_event_handle_t signal, std::uint32_t wait_count, ze_event_handle_t* waits);
+ze_result_t append_lists_with_parameters(ze_command_list_handle_t handle, std::uint32_t count,
+                                         ze_command_list_handle_t* lists, const void* more, ze_event_handle_t signal,
+                                         std::uint32_t wait_count, ze_event_handle_t* waits);
 
 }  // namespace sim::level_zero

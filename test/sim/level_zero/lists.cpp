@@ -31,6 +31,9 @@ ze_result_t zeCommandListCreate(ze_context_handle_t context, ze_device_handle_t,
   const ze_result_t status =
       make_list(find_or_complain(state().contexts, context, "zeCommandListCreate"),
                 description->commandQueueGroupOrdinal, (description->flags & kListInOrder) != 0, &made);
+  if (made != nullptr) {
+    made->flags = description->flags;
+  }
   if (made != nullptr && find_in_chain<MutableList>(description->pNext, kMutableList) != nullptr) {
     made->is_mutable = offered("mutable");
     if (!made->is_mutable) {
@@ -50,6 +53,9 @@ ze_result_t zeCommandListCreateImmediate(ze_context_handle_t context, ze_device_
                                        description->ordinal, (description->flags & kQueueInOrder) != 0, &made);
   if (made != nullptr) {
     made->immediate = true;
+    made->flags = description->flags;
+    made->index = description->index;
+    made->priority = description->priority;
     made->synchronous = description->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
   }
   *result = reinterpret_cast<ze_command_list_handle_t>(made);
@@ -71,6 +77,9 @@ ze_result_t zeCommandListDestroy(ze_command_list_handle_t handle) {
   List* list = find_idle(lock, handle, "zeCommandListDestroy");
   if (list == nullptr) {
     return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
+  }
+  if (list->recording != nullptr) {
+    violation("zeCommandListDestroy of a list that is recorded");
   }
   state().lists.destroy(list);
   return ZE_RESULT_SUCCESS;
@@ -124,6 +133,8 @@ ze_result_t zeCommandQueueCreate(ze_context_handle_t context_handle, ze_device_h
   made->context = context;
   made->ordinal = description->ordinal;
   made->synchronous = description->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS;
+  made->flags = description->flags;
+  made->priority = description->priority;
   made->open = std::make_shared<OpenWork>();
   *result = reinterpret_cast<ze_command_queue_handle_t>(made);
   return ZE_RESULT_SUCCESS;
@@ -290,7 +301,14 @@ ze_result_t append_lists(ze_command_list_handle_t handle, std::uint32_t count, z
     return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   }
   Command events;
+  RecordedGraph* graph = nullptr;
   ze_result_t status = read_events(events, signal, wait_count, waits, kName);
+  if (status == ZE_RESULT_SUCCESS) {
+    status = find_recording(*immediate, wait_count, waits, &graph);
+  }
+  if (graph != nullptr) {
+    return kCaptureUnsupported;
+  }
   if (status == ZE_RESULT_SUCCESS) {
     status = check_counters(events, *immediate, kName);
   }
@@ -331,6 +349,13 @@ ze_result_t append_lists(ze_command_list_handle_t handle, std::uint32_t count, z
     immediate->chain.since.push_back(last);
   }
   return !immediate->synchronous || wait_for(lock, last) ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_DEVICE_LOST;
+}
+
+ze_result_t append_lists_with_parameters(ze_command_list_handle_t handle, std::uint32_t count,
+                                         ze_command_list_handle_t* lists, const void* more, ze_event_handle_t signal,
+                                         std::uint32_t wait_count, ze_event_handle_t* waits) {
+  return more != nullptr ? ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
+                         : append_lists(handle, count, lists, signal, wait_count, waits);
 }
 
 void fill(ze_command_queue_dditable_t& table) noexcept {

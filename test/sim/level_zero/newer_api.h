@@ -106,4 +106,84 @@ using GetNextCommandId = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t list,
                                                   std::uint64_t* id);
 using UpdateMutableCommands = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t list, const MutableCommands* changes);
 
+/// Appends with a chain of further parameters, since 1.14 and 1.16. Chains are empty, or have this structure
+/// (ze_command_list_append_launch_kernel_param_cooperative_desc_t).
+inline constexpr auto kCooperativeLaunch = static_cast<ze_structure_type_t>(0x00020036);
+struct CooperativeLaunch {
+  ze_structure_type_t stype = kCooperativeLaunch;
+  const void* pNext = nullptr;
+  ze_bool_t cooperative = 1;
+};
+/// ze_group_size_t
+struct GroupSize {
+  std::uint32_t x, y, z;
+};
+using LaunchWithParameters = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t list, ze_kernel_handle_t kernel,
+                                                      const ze_group_count_t* groups, const void* more,
+                                                      ze_event_handle_t signal, std::uint32_t count,
+                                                      ze_event_handle_t* waits);
+using LaunchWithArguments = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t list, ze_kernel_handle_t kernel,
+                                                     ze_group_count_t groups, GroupSize sizes, void** arguments,
+                                                     const void* more, ze_event_handle_t signal, std::uint32_t count,
+                                                     ze_event_handle_t* waits);
+using CopyWithParameters = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t list, void* to, const void* from,
+                                                    std::size_t bytes, const void* more, ze_event_handle_t signal,
+                                                    std::uint32_t count, ze_event_handle_t* waits);
+using FillWithParameters = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t list, void* to, const void* pattern,
+                                                    std::size_t width, std::size_t bytes, const void* more,
+                                                    ze_event_handle_t signal, std::uint32_t count,
+                                                    ze_event_handle_t* waits);
+using AppendLists = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t immediate, std::uint32_t count,
+                                             ze_command_list_handle_t* lists, ze_event_handle_t signal,
+                                             std::uint32_t wait_count, ze_event_handle_t* waits);
+using AppendListsWithParameters = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t immediate, std::uint32_t count,
+                                                           ze_command_list_handle_t* lists, const void* more,
+                                                           ze_event_handle_t signal, std::uint32_t wait_count,
+                                                           ze_event_handle_t* waits);
+/// zeCommandListAppendHostFunction, since 1.17.
+using AppendHostFunction = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t list, void (*function)(void*), void* data,
+                                                    const void* more, ze_event_handle_t signal, std::uint32_t count,
+                                                    ze_event_handle_t* waits);
+
+/// ZE_extension_record_replay_graph, since 1.17.
+struct GraphHandle;
+struct ExecutableGraphHandle;
+inline constexpr auto kQueryTrue = static_cast<ze_result_t>(0x78000022);
+inline constexpr auto kQueryFalse = static_cast<ze_result_t>(0x78000023);
+inline constexpr auto kInvalidGraph = static_cast<ze_result_t>(0x78000024);
+inline constexpr auto kCaptureUnsupported = static_cast<ze_result_t>(0x78000025);
+inline constexpr auto kCaptureMergeAttempt = static_cast<ze_result_t>(0x78000027);
+inline constexpr auto kNotCapturing = static_cast<ze_result_t>(0x78000028);
+inline constexpr auto kUnjoinedForks = static_cast<ze_result_t>(0x78000029);
+inline constexpr auto kGraphProperties = static_cast<ze_structure_type_t>(0x00020047);
+/// ze_record_replay_graph_ext_properties_t
+struct GraphProperties {
+  ze_structure_type_t stype = kGraphProperties;
+  void* pNext = nullptr;
+  std::uint32_t flags = 0;
+  static constexpr std::uint32_t kImmutable = 1U << 0U;
+};
+using CreateGraph = ze_result_t(ZE_APICALL*)(ze_context_handle_t context, const void* more, GraphHandle** graph);
+using BeginCapture = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t list, const void* more);
+using BeginCaptureInto = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t list, GraphHandle* graph, const void* more);
+using IsCapturing = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t list);
+using EndCapture = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t list, const void* more, GraphHandle** graph);
+using InstantiateGraph = ze_result_t(ZE_APICALL*)(GraphHandle* graph, const void* more,
+                                                  ExecutableGraphHandle** executable);
+using AppendGraph = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t list, ExecutableGraphHandle* graph,
+                                             const void* more, ze_event_handle_t signal, std::uint32_t count,
+                                             ze_event_handle_t* waits);
+using IsGraphEmpty = ze_result_t(ZE_APICALL*)(GraphHandle* graph);
+using DestroyGraph = ze_result_t(ZE_APICALL*)(GraphHandle* graph);
+using DestroyExecutableGraph = ze_result_t(ZE_APICALL*)(ExecutableGraphHandle* graph);
+using SetDestructionCallback = ze_result_t(ZE_APICALL*)(GraphHandle* graph, void (*function)(void*), void* data,
+                                                        const void* more);
+
+/// A driver's own table of functions, which it hands out by the name of an extension, as those of NPUs do.
+inline constexpr const char* kTableExtension = "ZE_extension_simulated_table";
+struct FunctionTable {
+  ze_result_t(ZE_APICALL* append_add)(ze_command_list_handle_t list, std::uint32_t* to, std::uint32_t words,
+                                      std::uint32_t value);
+};
+
 }  // namespace sim::level_zero

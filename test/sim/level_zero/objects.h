@@ -35,6 +35,8 @@ struct KernelObject {
   std::uint64_t serial = 0;  ///< never used again
 };
 
+struct RecordedGraph;
+
 struct EventPool {
   Context* context = nullptr;
   std::vector<bool> used;
@@ -49,6 +51,7 @@ struct Event {
   OperationRef counted;  ///< counter-based: the end of the last command that signals it; waits mean this one
   double started_ns = 0, done_ns = 0;  ///< of the device's clock
   std::uint64_t serial = 0;
+  RecordedGraph* recording = nullptr;  ///< that is being recorded, and has a command that signals it
 };
 
 struct Fence;
@@ -56,6 +59,8 @@ struct Queue {
   Context* context = nullptr;
   std::uint32_t ordinal = 0;
   bool synchronous = false;
+  ze_command_queue_flags_t flags = 0;
+  ze_command_queue_priority_t priority = ZE_COMMAND_QUEUE_PRIORITY_NORMAL;
   OperationRef tail;
   OpenRef open;
   unsigned fences = 0;
@@ -86,6 +91,7 @@ struct Command {
   Event* resets = nullptr;
   std::vector<std::uint64_t> event_serials;  ///< of all these, in that order
   Mutable mutated;                           ///< in a mutable list
+  std::vector<OperationRef> after;           ///< what else it comes after
 };
 
 /// Where the next command of a list, or of one execution of it, goes.
@@ -110,6 +116,37 @@ struct List {
   bool updated = false;  ///< and not closed again
   Mutable next;          ///< of the next command
   std::uint64_t last_id = 0;
+  std::uint32_t flags = 0, index = 0;  ///< as it was made
+  ze_command_queue_priority_t priority = ZE_COMMAND_QUEUE_PRIORITY_NORMAL;
+  RecordedGraph* recording = nullptr;  ///< what is appended goes there
+};
+
+/// Commands of immediate lists that were recorded instead of being submitted.
+struct RecordedGraph {
+  /// A list that took part.
+  struct Lane {
+    List* list = nullptr;  ///< while it is recorded
+    bool in_order = false;
+    std::size_t parent = 0;  ///< the lane from which it was forked; the first one has none
+  };
+  struct Entry {
+    std::size_t lane = 0;
+    Command command;
+    std::vector<std::size_t> after;  ///< places of what its counter-based events meant
+  };
+  Context* context = nullptr;
+  std::vector<Lane> lanes;
+  std::vector<Entry> entries;
+  std::uint32_t ordinal = 0;
+  bool recording = false, broken = false;
+  unsigned executables = 0;
+  std::vector<std::pair<void (*)(void*), void*>> callbacks;  ///< for its end
+};
+
+struct ExecutableGraph {
+  RecordedGraph* source = nullptr;
+  OperationRef last;  ///< the end of its newest execution
+  OpenRef open;
 };
 
 struct State {
@@ -121,6 +158,8 @@ struct State {
   Handles<Queue> queues;
   Handles<Fence> fences;
   Handles<List> lists;
+  Handles<RecordedGraph> graphs;
+  Handles<ExecutableGraph> executables;
   std::uint64_t last_serial = 0;
   std::uint64_t set = 0;  ///< what was set for all launches
 };
@@ -147,6 +186,13 @@ OperationRef put(const Lock& lock, Chain& chain, const Command& command, std::ve
 /// All of a closed list as one: from after `begin` to what it returns. Violations if it may not run now.
 OperationRef put_list(const Lock& lock, List& list, const OperationRef& begin, std::vector<OpenRef> open,
                       const char* by);
+/// Whether everything that a command names is still there.
+bool complete(const Command& command, const char* by);
+/// The graph into which a call goes that appends to `list` and waits for these events; null: none. An error if there
+/// is more than one.
+ze_result_t find_recording(const List& list, std::uint32_t count, ze_event_handle_t* waits, RecordedGraph** found);
+/// Instead of submitting it.
+ze_result_t record(RecordedGraph& graph, List& list, Command command, const char* by);
 /// Events of a call, checked.
 ze_result_t read_events(Command& command, ze_event_handle_t signal, std::uint32_t count, ze_event_handle_t* waits,
                         const char* by);
