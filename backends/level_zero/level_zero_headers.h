@@ -6,8 +6,60 @@
 #include <cstddef>
 #include <cstdint>
 
-// Since 1.6. The same declaration again, where the header has it.
-extern "C" ze_result_t ZE_APICALL zeCommandListHostSynchronize(ze_command_list_handle_t list, uint64_t timeout);
+// Since 1.6 (zeCommandListHostSynchronize), 1.9 (zeCommandListImmediateAppendCommandListsExp), 1.14 (launches), 1.16
+// (copies, fills, lists) and 1.17 (graphs, functions of the host). The same declarations again, where the header has
+// them.
+typedef struct _ze_graph_handle_t* ze_graph_handle_t;
+typedef struct _ze_executable_graph_handle_t* ze_executable_graph_handle_t;
+#if !defined(ZE_API_VERSION_CURRENT_M) || ZE_API_VERSION_CURRENT_M < ZE_MAKE_VERSION(1, 14)
+typedef struct _ze_group_size_t {
+  uint32_t groupSizeX, groupSizeY, groupSizeZ;
+} ze_group_size_t;
+#endif
+extern "C" {
+ze_result_t ZE_APICALL zeCommandListHostSynchronize(ze_command_list_handle_t list, uint64_t timeout);
+ze_result_t ZE_APICALL zeCommandListImmediateAppendCommandListsExp(ze_command_list_handle_t immediate, uint32_t count,
+                                                                   ze_command_list_handle_t* lists,
+                                                                   ze_event_handle_t signal, uint32_t wait_count,
+                                                                   ze_event_handle_t* waits);
+ze_result_t ZE_APICALL zeCommandListImmediateAppendCommandListsWithParameters(
+    ze_command_list_handle_t immediate, uint32_t count, ze_command_list_handle_t* lists, const void* more,
+    ze_event_handle_t signal, uint32_t wait_count, ze_event_handle_t* waits);
+ze_result_t ZE_APICALL zeCommandListAppendLaunchKernelWithParameters(ze_command_list_handle_t list,
+                                                                     ze_kernel_handle_t kernel,
+                                                                     const ze_group_count_t* groups, const void* more,
+                                                                     ze_event_handle_t signal, uint32_t count,
+                                                                     ze_event_handle_t* waits);
+ze_result_t ZE_APICALL zeCommandListAppendLaunchKernelWithArguments(ze_command_list_handle_t list,
+                                                                    ze_kernel_handle_t kernel,
+                                                                    const ze_group_count_t groups,
+                                                                    const ze_group_size_t sizes, void** arguments,
+                                                                    const void* more, ze_event_handle_t signal,
+                                                                    uint32_t count, ze_event_handle_t* waits);
+ze_result_t ZE_APICALL zeCommandListAppendMemoryCopyWithParameters(ze_command_list_handle_t list, void* to,
+                                                                   const void* from, size_t bytes, const void* more,
+                                                                   ze_event_handle_t signal, uint32_t count,
+                                                                   ze_event_handle_t* waits);
+ze_result_t ZE_APICALL zeCommandListAppendMemoryFillWithParameters(ze_command_list_handle_t list, void* to,
+                                                                   const void* pattern, size_t width, size_t bytes,
+                                                                   const void* more, ze_event_handle_t signal,
+                                                                   uint32_t count, ze_event_handle_t* waits);
+ze_result_t ZE_APICALL zeCommandListAppendHostFunction(ze_command_list_handle_t list, void (*function)(void*),
+                                                       void* data, const void* more, ze_event_handle_t signal,
+                                                       uint32_t count, ze_event_handle_t* waits);
+ze_result_t ZE_APICALL zeCommandListBeginGraphCaptureExt(ze_command_list_handle_t list, const void* more);
+ze_result_t ZE_APICALL zeCommandListBeginCaptureIntoGraphExt(ze_command_list_handle_t list, ze_graph_handle_t graph,
+                                                             const void* more);
+ze_result_t ZE_APICALL zeCommandListEndGraphCaptureExt(ze_command_list_handle_t list, const void* more,
+                                                       ze_graph_handle_t* graph);
+ze_result_t ZE_APICALL zeGraphInstantiateExt(ze_graph_handle_t graph, const void* more,
+                                             ze_executable_graph_handle_t* executable);
+ze_result_t ZE_APICALL zeCommandListAppendGraphExt(ze_command_list_handle_t list, ze_executable_graph_handle_t graph,
+                                                   const void* more, ze_event_handle_t signal, uint32_t count,
+                                                   ze_event_handle_t* waits);
+ze_result_t ZE_APICALL zeExecutableGraphDestroyExt(ze_executable_graph_handle_t graph);
+ze_result_t ZE_APICALL zeGraphDestroyExt(ze_graph_handle_t graph);
+}
 
 namespace refrain::backends::level_zero {
 
@@ -18,6 +70,9 @@ inline constexpr ze_command_list_flags_t kListInOrder = 1U << 3U;
 using ImmediateAppend = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t immediate, uint32_t count,
                                                  ze_command_list_handle_t* lists, ze_event_handle_t signal,
                                                  uint32_t wait_count, ze_event_handle_t* waits);
+
+/// zeCommandListGetGraphExt, since 1.17: the graph that a list is recorded into.
+using RecordedInto = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t list, ze_graph_handle_t* graph);
 
 /// ze_event_pool_counter_based_exp_desc_t of ZE_experimental_event_pool_counter_based, since 1.8.
 inline constexpr auto kCounterBasedPool = static_cast<ze_structure_type_t>(0x00020014);

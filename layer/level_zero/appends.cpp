@@ -33,12 +33,12 @@ std::size_t extent(const ze_copy_region_t& region, std::uint32_t pitch, std::uin
 
 }  // namespace
 
-ze_result_t wrap::zeCommandListAppendMemoryCopy(ze_command_list_handle_t list, void* to, const void* from, size_t bytes,
-                                                ze_event_handle_t signal, uint32_t count,
-                                                ze_event_handle_t* waits) noexcept {
+namespace {
+
+template <class Issue>
+ze_result_t append_copy(Call call, void* to, const void* from, std::size_t bytes, Issue&& issue) noexcept {
   const Target target = target_of(to, bytes);
   const Target source = target_of(from, bytes);
-  Call call{entry::zeCommandListAppendMemoryCopy, OperationKind::kPointerCopy, list, signal, count, waits};
   call.token = mix(static_cast<Token>(OperationKind::kPointerCopy), bytes);
   if (target.id == 0 || source.id == 0) {
     call.unholdable = kPageable;
@@ -51,14 +51,13 @@ ze_result_t wrap::zeCommandListAppendMemoryCopy(ze_command_list_handle_t list, v
         writer.argument_handle(target.kind, target.id, handle_of(to));
         writer.argument_handle(source.kind, source.id, handle_of(from));
       },
-      [&] { return next.zeCommandListAppendMemoryCopy(list, to, from, bytes, signal, count, waits); });
+      issue);
 }
 
-ze_result_t wrap::zeCommandListAppendMemoryFill(ze_command_list_handle_t list, void* to, const void* pattern,
-                                                size_t width, size_t bytes, ze_event_handle_t signal, uint32_t count,
-                                                ze_event_handle_t* waits) noexcept {
+template <class Issue>
+ze_result_t append_fill(Call call, void* to, const void* pattern, std::size_t width, std::size_t bytes,
+                        Issue&& issue) noexcept {
   const Target target = target_of(to, bytes);
-  Call call{entry::zeCommandListAppendMemoryFill, OperationKind::kPointerFill, list, signal, count, waits};
   call.token = mix(mix(static_cast<Token>(OperationKind::kPointerFill), bytes), width);
   constexpr std::size_t kWidest = 4096;
   if (target.id == 0) {
@@ -76,7 +75,60 @@ ze_result_t wrap::zeCommandListAppendMemoryFill(ze_command_list_handle_t list, v
         writer.argument(ArgumentKind::kValue, 0,
                         {static_cast<const std::byte*>(pattern), readable ? width : std::size_t{0}});
       },
-      [&] { return next.zeCommandListAppendMemoryFill(list, to, pattern, width, bytes, signal, count, waits); });
+      issue);
+}
+
+}  // namespace
+
+ze_result_t wrap::zeCommandListAppendMemoryCopy(ze_command_list_handle_t list, void* to, const void* from, size_t bytes,
+                                                ze_event_handle_t signal, uint32_t count,
+                                                ze_event_handle_t* waits) noexcept {
+  return append_copy({entry::zeCommandListAppendMemoryCopy, OperationKind::kPointerCopy, list, signal, count, waits},
+                     to, from, bytes,
+                     [&] { return next.zeCommandListAppendMemoryCopy(list, to, from, bytes, signal, count, waits); });
+}
+
+ze_result_t wrap::zeCommandListAppendMemoryCopyWithParameters(ze_command_list_handle_t list, void* to, const void* from,
+                                                              size_t bytes, const void* more, ze_event_handle_t signal,
+                                                              uint32_t count, ze_event_handle_t* waits) noexcept {
+  const Call call{
+      entry::zeCommandListAppendMemoryCopyWithParameters, OperationKind::kPointerCopy, list, signal, count, waits};
+  const auto issue = [&] {
+    return next.zeCommandListAppendMemoryCopyWithParameters(list, to, from, bytes, more, signal, count, waits);
+  };
+  return more != nullptr ? submit_unheld(call, kMoreParameters, issue) : append_copy(call, to, from, bytes, issue);
+}
+
+ze_result_t wrap::zeCommandListAppendMemoryFill(ze_command_list_handle_t list, void* to, const void* pattern,
+                                                size_t width, size_t bytes, ze_event_handle_t signal, uint32_t count,
+                                                ze_event_handle_t* waits) noexcept {
+  return append_fill({entry::zeCommandListAppendMemoryFill, OperationKind::kPointerFill, list, signal, count, waits},
+                     to, pattern, width, bytes, [&] {
+                       return next.zeCommandListAppendMemoryFill(list, to, pattern, width, bytes, signal, count, waits);
+                     });
+}
+
+ze_result_t wrap::zeCommandListAppendMemoryFillWithParameters(ze_command_list_handle_t list, void* to,
+                                                              const void* pattern, size_t width, size_t bytes,
+                                                              const void* more, ze_event_handle_t signal,
+                                                              uint32_t count, ze_event_handle_t* waits) noexcept {
+  const Call call{
+      entry::zeCommandListAppendMemoryFillWithParameters, OperationKind::kPointerFill, list, signal, count, waits};
+  const auto issue = [&] {
+    return next.zeCommandListAppendMemoryFillWithParameters(list, to, pattern, width, bytes, more, signal, count,
+                                                            waits);
+  };
+  return more != nullptr ? submit_unheld(call, kMoreParameters, issue)
+                         : append_fill(call, to, pattern, width, bytes, issue);
+}
+
+ze_result_t wrap::zeCommandListAppendHostFunction(ze_command_list_handle_t list, void (*function)(void*), void* data,
+                                                  const void* more, ze_event_handle_t signal, uint32_t count,
+                                                  ze_event_handle_t* waits) noexcept {
+  return submit_unheld({entry::zeCommandListAppendHostFunction, OperationKind::kUnknown, list, signal, count, waits},
+                       "functions of the host are not recorded", [&] {
+                         return next.zeCommandListAppendHostFunction(list, function, data, more, signal, count, waits);
+                       });
 }
 
 ze_result_t wrap::zeCommandListAppendMemoryCopyRegion(ze_command_list_handle_t list, void* to,

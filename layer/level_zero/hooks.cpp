@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "layer/level_zero/graphs.h"
 #include "layer/level_zero/objects.h"
 #include "layer/level_zero/runtime.h"
 
@@ -24,7 +25,7 @@ backends::Event Hooks::acquire_event(capture::WaitRef /*wait*/) noexcept {
 }
 
 bool Hooks::may_wait() noexcept {
-  return !open_waits();
+  return !open_waits() && !recording_anything();
 }
 
 replay::LayerHooks::Device Hooks::device_of(const capture::QueueInfo& queue) {

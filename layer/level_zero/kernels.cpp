@@ -364,6 +364,38 @@ ze_result_t wrap::zeCommandListAppendLaunchKernel(ze_command_list_handle_t list,
                 [&] { return next.zeCommandListAppendLaunchKernel(list, kernel, groups, signal, count, waits); });
 }
 
+ze_result_t wrap::zeCommandListAppendLaunchKernelWithParameters(ze_command_list_handle_t list,
+                                                                ze_kernel_handle_t kernel,
+                                                                const ze_group_count_t* groups, const void* more,
+                                                                ze_event_handle_t signal, uint32_t count,
+                                                                ze_event_handle_t* waits) noexcept {
+  const Call call{
+      entry::zeCommandListAppendLaunchKernelWithParameters, OperationKind::kKernel, list, signal, count, waits};
+  const auto issue = [&] {
+    return next.zeCommandListAppendLaunchKernelWithParameters(list, kernel, groups, more, signal, count, waits);
+  };
+  return more != nullptr ? submit_unheld(call, kMoreParameters, issue) : launch(call, {kernel, groups, false}, issue);
+}
+
+ze_result_t wrap::zeCommandListAppendLaunchKernelWithArguments(ze_command_list_handle_t list, ze_kernel_handle_t kernel,
+                                                               const ze_group_count_t groups,
+                                                               const ze_group_size_t sizes, void** arguments,
+                                                               const void* more, ze_event_handle_t signal,
+                                                               uint32_t count, ze_event_handle_t* waits) noexcept {
+  const Call call{
+      entry::zeCommandListAppendLaunchKernelWithArguments, OperationKind::kKernel, list, signal, count, waits};
+  KernelState* known = find_kernel(kernel);
+  const ze_result_t status = submit_unheld(call, "it brings its arguments, whose sizes are not known", [&] {
+    return next.zeCommandListAppendLaunchKernelWithArguments(list, kernel, groups, sizes, arguments, more, signal,
+                                                             count, waits);
+  });
+  // What it brought stays set, and after an error some of it may be.
+  if (known != nullptr) {
+    known->forget_what_is_set();
+  }
+  return status;
+}
+
 ze_result_t wrap::zeCommandListAppendLaunchCooperativeKernel(ze_command_list_handle_t list, ze_kernel_handle_t kernel,
                                                              const ze_group_count_t* groups, ze_event_handle_t signal,
                                                              uint32_t count, ze_event_handle_t* waits) noexcept {

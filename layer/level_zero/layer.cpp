@@ -54,13 +54,20 @@ void start() noexcept {
       start_engine(state().settings, &next_function);
     }));
     if (const char* why = why_not.load(); why != nullptr) {
-      give_up(why);
+      stand_aside(why);
     }
   });
 }
 
 void on_newer_loader() noexcept {
-  give_up("the Level Zero loader is newer than version 1.17 of the API, and has functions that are not known here");
+  stand_aside("the Level Zero loader is newer than version 1.17 of the API, and has functions that are not known here");
+}
+
+void stand_aside(const char* why) noexcept {
+  why_not.store(why);
+  if (replay::Engine* running = engine(); running != nullptr) {
+    running->stand_aside({why, ": from here on everything passes through"});
+  }
 }
 
 void give_up(const char* why) noexcept {

@@ -21,6 +21,8 @@ void start() noexcept;
 /// The loader has functions that nobody knew here: nothing may be held.
 void on_newer_loader() noexcept;
 /// The same, with a reason for the log.
+void stand_aside(const char* why) noexcept;
+/// The same after a failure.
 void give_up(const char* why) noexcept;
 
 }  // namespace refrain::layer::level_zero

@@ -5,6 +5,7 @@
 
 #include "env/mutex.h"
 #include "layer/immortal.h"
+#include "layer/level_zero/graphs.h"
 #include "layer/level_zero/inventory.h"
 #include "layer/level_zero/layer.h"
 #include "layer/level_zero/resolver.h"
@@ -100,19 +101,6 @@ void adopt_immediate(ze_context_handle_t context, ze_device_handle_t device, con
   }
 }
 
-/// An execution of regular lists: what their commands do to events, one after the other.
-void note_execution(std::uint32_t count, ze_command_list_handle_t* lists) noexcept {
-  for (std::uint32_t i = 0; lists != nullptr && i < count; ++i) {
-    const ListState* list = objects.lists.find(handle_of(lists[i]));
-    if (list == nullptr) {
-      continue;
-    }
-    for (const EventUse& use : list->uses) {
-      note_of_unknown_place(use);
-    }
-  }
-}
-
 template <class Create>
 ze_result_t make_context(Create&& create) noexcept {
   start();
@@ -127,6 +115,18 @@ bool is_alive(capture::ArgumentKind kind, Handle handle, ObjectId object) noexce
     return event != nullptr && event->id == object;
   }
   return memory_at(handle).id == object;
+}
+
+void note_execution(std::uint32_t count, ze_command_list_handle_t* lists) noexcept {
+  for (std::uint32_t i = 0; lists != nullptr && i < count; ++i) {
+    const ListState* list = objects.lists.find(handle_of(lists[i]));
+    if (list == nullptr) {
+      continue;
+    }
+    for (const EventUse& use : list->uses) {
+      note_of_unknown_place(use);
+    }
+  }
 }
 
 void forget_quiet_lists() noexcept {
@@ -183,6 +183,7 @@ ze_result_t wrap::zeCommandListCreateImmediate(ze_context_handle_t context, ze_d
 
 ze_result_t wrap::zeCommandListDestroy(ze_command_list_handle_t list) noexcept {
   HostCall host_call(entry::zeCommandListDestroy);
+  recorded_list_gone(list);
   ListState* known = objects.lists.find(handle_of(list));
   if (known == nullptr || runtime.backend == nullptr) {
     return host_call.done(next.zeCommandListDestroy(list));

@@ -101,6 +101,14 @@ struct KernelState {
   std::uint32_t offset[3] = {0, 0, 0};
   backends::KernelSettings settings;
   const char* unholdable = nullptr;
+  /// Arguments and group size are something else, of which nothing is known.
+  void forget_what_is_set() noexcept {
+    descriptors.assign(descriptors.size(), {});
+    offsets.assign(offsets.size(), 0);
+    values.clear();
+    unset_count = static_cast<std::uint32_t>(descriptors.size());
+    group[0] = group[1] = group[2] = 0;
+  }
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
     function = 0;
@@ -127,6 +135,9 @@ extern Objects& objects;
 
 /// Whether an argument of a record still names what it named: see LevelZeroBackend::Alive.
 [[nodiscard]] bool is_alive(capture::ArgumentKind kind, Handle handle, ObjectId object) noexcept;
+
+/// An execution of regular lists: what their commands do to events, one after the other.
+void note_execution(std::uint32_t count, ze_command_list_handle_t* lists) noexcept;
 
 /// Something that nobody saw may have appended to any list.
 void forget_quiet_lists() noexcept;

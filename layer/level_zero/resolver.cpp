@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "env/mutex.h"
+#include "layer/elf_exports.h"
 #include "layer/immortal.h"
 #include "layer/level_zero/layer.h"
 #include "layer/level_zero/runtime.h"
@@ -40,6 +41,15 @@ Function extension_function(ze_driver_handle_t of, const char* name) noexcept {
   void* function = nullptr;
   const bool found = runtime.driver.zeDriverGetExtensionFunctionAddress(of, name, &function) == ZE_RESULT_SUCCESS;
   return found ? reinterpret_cast<Function>(function) : nullptr;
+}
+
+/// Whether a library has code there.
+bool is_code(const void* address) noexcept {
+  try {
+    return Segments(address, Segments::Kind::kExecutable).contains(address, 1);
+  } catch (...) {
+    return false;
+  }
 }
 
 /// May throw std::bad_alloc.
@@ -96,6 +106,15 @@ backends::level_zero::ImmediateAppend immediate_append() noexcept {
                                  driver, "zeCommandListImmediateAppendCommandListsExp");
 }
 
+backends::level_zero::RecordedInto recording_question() noexcept {
+  constexpr const char* kName = "zeCommandListGetGraphExt";
+  if (void* in_table = next_function(kName); in_table != nullptr) {
+    return reinterpret_cast<backends::level_zero::RecordedInto>(in_table);
+  }
+  const ze_driver_handle_t driver = only_driver();
+  return driver == nullptr ? nullptr : extension_function<backends::level_zero::RecordedInto>(driver, kName);
+}
+
 const backends::level_zero::MutableLists* mutable_lists(ze_device_handle_t device) noexcept {
   if (state().settings.updates == env::UpdateChoice::kNever) {
     return nullptr;
@@ -120,11 +139,26 @@ ze_result_t wrap::zeDriverGetExtensionFunctionAddress(ze_driver_handle_t driver,
   if (status != ZE_RESULT_SUCCESS || function == nullptr || *function == nullptr || name == nullptr) {
     return status;
   }
+  if (!is_code(*function)) {
+    // Drivers of NPUs hand out tables of functions by the names of extensions. It stays as it is, and what is called
+    // through it is not seen.
+    stand_aside("the program asked for a table of functions of the driver's own");
+    common::flush_for_stub<Protocol>(entry::zeDriverGetExtensionFunctionAddress);
+    return status;
+  }
+  if (void* known = known_function(*function, name); known != nullptr) {
+    if (only_driver() == nullptr) {
+      stand_aside("there are several drivers, and the program asked one of them for a function of its own");
+    } else {
+      *function = known;
+    }
+    return status;
+  }
   // A function that nobody classified: what is held is submitted before it runs.
   if (void* stub = stub_for(*function, name); stub != nullptr) {
     *function = stub;
   } else {
-    give_up("more functions of extensions than stubs, so that some calls are not seen");
+    stand_aside("more functions of extensions than stubs, so that some calls are not seen");
   }
   return status;
 }

@@ -13,6 +13,9 @@ namespace refrain::layer::level_zero {
 /// the device cannot, the driver takes other handles, or nothing is to be changed (the setting `updates`). Thread-safe.
 [[nodiscard]] const backends::level_zero::MutableLists* mutable_lists(ze_device_handle_t device) noexcept;
 
+/// Which graph of the program's a list is recorded into; null if the driver cannot say, or takes other handles.
+[[nodiscard]] backends::level_zero::RecordedInto recording_question() noexcept;
+
 /// Whether the loader was told to (ZE_ENABLE_LOADER_INTERCEPT).
 [[nodiscard]] bool loader_wraps_handles() noexcept;
 

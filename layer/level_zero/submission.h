@@ -5,6 +5,7 @@
 
 #include "layer/common/stable_names.h"
 #include "layer/common/submission.h"
+#include "layer/level_zero/graphs.h"
 #include "layer/level_zero/objects.h"
 #include "layer/level_zero/wrappers.h"
 
@@ -56,6 +57,9 @@ void remember_events(const Call& call, ListState* list) noexcept;
 /// A submission that nobody looks at: its events count all the same.
 void note_unseen(const Call& call) noexcept;
 
+/// While the program records graphs: the command was submitted, or it was recorded.
+void note_beside_recording(const Call& call) noexcept;
+
 template <class Issue>
 ze_result_t pass_through(const Call& call, Issue&& issue) noexcept {
   const NotCancelled during(true);  // the list may be synchronous
@@ -63,6 +67,19 @@ ze_result_t pass_through(const Call& call, Issue&& issue) noexcept {
     note_unseen(call);
     const ze_result_t status = issue();
     forget_quiet_lists();
+    return status;
+  });
+}
+
+/// While the program records graphs nothing is held: only the driver knows which lists it records.
+template <class Issue>
+ze_result_t append_beside_recording(const Call& call, Issue&& issue) noexcept {
+  const NotCancelled during(true);
+  return common::pass_through<Protocol>(call.entry_point, false, [&] {
+    const ze_result_t status = issue();
+    if (status == ZE_RESULT_SUCCESS) {
+      note_beside_recording(call);
+    }
     return status;
   });
 }
@@ -131,6 +148,9 @@ ze_result_t submit(const Call& call, Describe&& describe, Issue&& issue) noexcep
     return pass_through(call, issue);
   }
   ListState* list = objects.lists.find(handle_of(call.list));
+  if (recording_anything() && (list == nullptr || list->immediate)) [[unlikely]] {
+    return append_beside_recording(call, issue);
+  }
   if (list == nullptr) {
     return pass_through(call, issue);
   }
@@ -144,6 +164,8 @@ ze_result_t submit(const Call& call, Describe&& describe, Issue&& issue) noexcep
   Operation<std::remove_reference_t<Describe>, std::remove_reference_t<Issue>> operation(call, *list, describe, issue);
   return common::submit<Protocol>(*running, operation);
 }
+
+inline constexpr const char* kMoreParameters = "it has further parameters, in a chain of structures";
 
 /// A command that is counted, but never held.
 template <class Issue>

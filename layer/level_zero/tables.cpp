@@ -112,6 +112,24 @@ void* next_function(const char* name) noexcept {
   return nullptr;
 }
 
+void* known_function(void* function, const char* name) noexcept {
+  const env::MutexLock guard(mutex());
+  for (std::uint32_t i = 0; i < kEntries; ++i) {
+    const Entry& entry = entries[i];
+    if (entry.name == nullptr || std::strcmp(entry.name, name) != 0 || entry.entry_class == EntryClass::kHost) {
+      continue;
+    }
+    if (found[i] == nullptr) {  // the loader is older than the function
+      found[i] = function;
+      if (entry.next != nullptr) {
+        __atomic_store_n(entry.next, function, __ATOMIC_RELEASE);
+      }
+    }
+    return entry.entry_class == EntryClass::kNeutral ? function : entry.wrapper;
+  }
+  return nullptr;
+}
+
 void* stub_for(void* function, const char* name) noexcept {
   static Immortal<interpose::AnonymousStubs> stubs(kEntries);
   const auto index = stubs->find(function, name);

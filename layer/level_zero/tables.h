@@ -19,6 +19,10 @@ void take_over(const char* name, ze_api_version_t version, void* table) noexcept
 /// The function that the loader had in a table; null if it has none of this name.
 [[nodiscard]] void* next_function(const char* name) noexcept;
 
+/// What takes the place of `function`, which a driver gave for this name: of a name that is in tables, too, what is
+/// there; null if it is not, or is only stubbed there. Thread-safe.
+[[nodiscard]] void* known_function(void* function, const char* name) noexcept;
+
 /// A stub for a function that is in no table, named `name` in explanations (copied). The same one for the same
 /// function. Null if there are no more. Thread-safe.
 [[nodiscard]] void* stub_for(void* function, const char* name) noexcept;

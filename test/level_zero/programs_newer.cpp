@@ -236,14 +236,15 @@ PROGRAM(asked) {
   return 0;
 }
 
-/// What is in tables is got by its name, too: setters, a launch, and memory that goes.
+/// What is in tables is got by its name, too: setters, memory that goes, and, with an argument, a launch.
 PROGRAM(by_address) {
   Loop loop;
   const Device& gpu = loop.gpu;
   const auto offset = extension_function<decltype(&zeKernelSetGlobalOffsetExp)>(gpu, "zeKernelSetGlobalOffsetExp");
   const auto argument = extension_function<decltype(&zeKernelSetArgumentValue)>(gpu, "zeKernelSetArgumentValue");
   const auto append =
-      extension_function<decltype(&zeCommandListAppendLaunchKernel)>(gpu, "zeCommandListAppendLaunchKernel");
+      argc > 1 ? extension_function<decltype(&zeCommandListAppendLaunchKernel)>(gpu, "zeCommandListAppendLaunchKernel")
+               : &zeCommandListAppendLaunchKernel;
   const auto free_memory = extension_function<decltype(&zeMemFreeExt)>(gpu, "zeMemFreeExt");
   ze_kernel_handle_t seen = gpu.kernel("seen");
   set(seen, 0, loop.x);
@@ -272,13 +273,18 @@ PROGRAM(by_address) {
   return 0;
 }
 
-/// A driver's own table of functions, among them one that submits work.
+/// A driver's own table of functions, among them one that submits work; asked for while work is held.
 PROGRAM(own_table) {
   Loop loop;
-  const auto* table = extension_function<const newer::FunctionTable*>(loop.gpu, newer::kTableExtension);
+  const newer::FunctionTable* table = nullptr;
   for (int round = 0; round < kRounds; ++round) {
-    loop.some(6);
-    CHECK_ZE(table->append_add(loop.list, loop.x, kCount, static_cast<Word>(round)));
+    loop.some(5);
+    if (round == kRounds / 2) {
+      table = extension_function<const newer::FunctionTable*>(loop.gpu, newer::kTableExtension);
+    }
+    if (table != nullptr) {
+      CHECK_ZE(table->append_add(loop.list, loop.x, kCount, static_cast<Word>(round)));
+    }
     loop.some(6);
     loop.end(round);
   }

@@ -86,6 +86,17 @@ ze_result_t zeCommandListIsGraphCaptureEnabledExt(ze_command_list_handle_t handl
   return list->recording != nullptr ? kQueryTrue : kQueryFalse;
 }
 
+ze_result_t zeCommandListGetGraphExt(ze_command_list_handle_t handle, GraphHandle** result) {
+  ENTER(zeCommandListGetGraphExt);
+  const Lock lock;
+  const List* list = find_or_complain(state().lists, handle, "zeCommandListGetGraphExt");
+  if (list == nullptr) {
+    return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
+  }
+  *result = reinterpret_cast<GraphHandle*>(list->recording);
+  return list->recording != nullptr ? ZE_RESULT_SUCCESS : kNotCapturing;
+}
+
 /// Whether the parent waits for all work of a lane.
 bool joined(const RecordedGraph& graph, std::size_t lane) {
   std::size_t last_work = 0;
@@ -363,6 +374,7 @@ void* graph_function(std::string_view name) noexcept {
   FUNCTION(zeCommandListBeginGraphCaptureExt);
   FUNCTION(zeCommandListBeginCaptureIntoGraphExt);
   FUNCTION(zeCommandListIsGraphCaptureEnabledExt);
+  FUNCTION(zeCommandListGetGraphExt);
   FUNCTION(zeCommandListEndGraphCaptureExt);
   FUNCTION(zeGraphInstantiateExt);
   FUNCTION(zeCommandListAppendGraphExt);
