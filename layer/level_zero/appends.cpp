@@ -125,10 +125,10 @@ ze_result_t wrap::zeCommandListAppendMemoryFillWithParameters(ze_command_list_ha
 ze_result_t wrap::zeCommandListAppendHostFunction(ze_command_list_handle_t list, void (*function)(void*), void* data,
                                                   const void* more, ze_event_handle_t signal, uint32_t count,
                                                   ze_event_handle_t* waits) noexcept {
-  return submit_unheld({entry::zeCommandListAppendHostFunction, OperationKind::kUnknown, list, signal, count, waits},
-                       "functions of the host are not recorded", [&] {
-                         return next.zeCommandListAppendHostFunction(list, function, data, more, signal, count, waits);
-                       });
+  return submit_unheld(
+      {entry::zeCommandListAppendHostFunction, OperationKind::kHostFunction, list, signal, count, waits},
+      "functions of the host are not recorded",
+      [&] { return next.zeCommandListAppendHostFunction(list, function, data, more, signal, count, waits); });
 }
 
 ze_result_t wrap::zeCommandListAppendMemoryCopyRegion(ze_command_list_handle_t list, void* to,

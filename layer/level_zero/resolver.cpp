@@ -26,11 +26,12 @@ namespace {
 /// The driver, if there is one only: with several of them handles are the loader's, and functions of one driver do not
 /// take them.
 ze_driver_handle_t only_driver() noexcept {
-  const backends::LevelZeroDriver& driver = runtime.driver;
+  // The engine may not have started.
+  const auto get = reinterpret_cast<decltype(&::zeDriverGet)>(next_function("zeDriverGet"));
   std::uint32_t count = 0;
   ze_driver_handle_t only = nullptr;
-  if (driver.zeDriverGet(&count, nullptr) != ZE_RESULT_SUCCESS || count != 1 ||
-      driver.zeDriverGet(&count, &only) != ZE_RESULT_SUCCESS || loader_wraps_handles()) {
+  if (get == nullptr || get(&count, nullptr) != ZE_RESULT_SUCCESS || count != 1 ||
+      get(&count, &only) != ZE_RESULT_SUCCESS || loader_wraps_handles()) {
     return nullptr;
   }
   return only;

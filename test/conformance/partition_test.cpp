@@ -104,7 +104,7 @@ ROW("split at host work: before / host / after") {
   const Capture capture = captured("host_middle");
   const Graph graph = most_frequent(capture, 3).graph();
   const Partitioning parts = partition(graph, groups_of(graph), {}, PartitionMode::kNoFalseWait);
-  REQUIRE(graph.size() == 3);
+  REQUIRE(graph.size() == (api() == "level_zero" ? 4 : 3));  // there the wait is for an event of a barrier
   REQUIRE(parts.parts.size() == 3);
   REQUIRE_FALSE(parts.parts[1].native);
   same("host_middle", 0);
@@ -207,6 +207,5 @@ ROW("copy-engine split (Level Zero)") {
   same("buffers", 100, {{"SIM_ZE_COPY_ENGINE", "1"}});
   verdict.limit(
       "what a program gives to a queue that can only copy stays there (test/level_zero); copies in other queues are "
-      "not "
-      "moved to one, which costs two events each: docs/apis/level_zero.md");
+      "not moved to one, which costs two events each: docs/apis/level_zero.md");
 }

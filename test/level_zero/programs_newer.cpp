@@ -238,9 +238,15 @@ PROGRAM(asked) {
 
 /// What is in tables is got by its name, too: setters, memory that goes, and, with an argument, a launch.
 PROGRAM(by_address) {
+  CHECK_ZE(zeInit(ZE_INIT_FLAG_GPU_ONLY));
+  std::uint32_t count = 1;
+  ze_driver_handle_t driver = nullptr;
+  CHECK_ZE(zeDriverGet(&count, &driver));
+  void* early = nullptr;  // before there is a context
+  CHECK_ZE(zeDriverGetExtensionFunctionAddress(driver, "zeKernelSetGlobalOffsetExp", &early));
   Loop loop;
   const Device& gpu = loop.gpu;
-  const auto offset = extension_function<decltype(&zeKernelSetGlobalOffsetExp)>(gpu, "zeKernelSetGlobalOffsetExp");
+  const auto offset = reinterpret_cast<decltype(&zeKernelSetGlobalOffsetExp)>(early);
   const auto argument = extension_function<decltype(&zeKernelSetArgumentValue)>(gpu, "zeKernelSetArgumentValue");
   const auto append =
       argc > 1 ? extension_function<decltype(&zeCommandListAppendLaunchKernel)>(gpu, "zeCommandListAppendLaunchKernel")

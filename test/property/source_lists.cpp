@@ -83,12 +83,12 @@ class ListSyntax : public Syntax {
         return append("clEnqueueReadBuffer", "zeCommandListAppendMemoryCopy", n,
                       fmt::format("pageable(), {}, 256{}", n.from, opencl_ ? ", CL_TRUE" : "")) +
                (opencl_ ? " look();" : fmt::format(" zeCommandListHostSynchronize({}, UINT64_MAX); look();", n.queue));
-      case Kind::kHostFunction: return append("clEnqueueNativeKernel", "/* no */", n, "change_third_word, " + n.to);
+      case Kind::kHostFunction:
+        return append("clEnqueueNativeKernel", "zeCommandListAppendHostFunction", n, "change_third_word, " + n.to);
       case Kind::kPrefetch:
         return append("clEnqueueMigrateMemObjects", "zeCommandListAppendMemoryPrefetch", n, n.to + ", 256");
       case Kind::kGraph:
-        return append("clEnqueueCommandBufferKHR", "zeCommandListImmediateAppendCommandListsExp", n,
-                      fmt::format("g{}", step.value));
+        return append("clEnqueueCommandBufferKHR", "zeCommandListAppendGraphExt", n, fmt::format("g{}", step.value));
       case Kind::kBarrier:
         return opencl_ ? fmt::format("clEnqueueBarrierWithWaitList({}, 0, nullptr, nullptr);", n.queue)
                        : fmt::format("zeCommandListAppendBarrier({}, nullptr, 0, nullptr);", n.queue);

@@ -14,6 +14,7 @@ class ZeDevice : public Device {
     CALL_ZE(zeDriverGet(&count, &driver_));
     count = 1;
     CALL_ZE(zeDeviceGet(driver_, &count, &device_));
+    newer_.find(driver_);
     const auto context = describe<ze_context_desc_t>(ZE_STRUCTURE_TYPE_CONTEXT_DESC);
     CALL_ZE(zeContextCreate(driver_, &context, &context_));
     static const std::uint32_t image[] = {0x07230203, 0x00010000, 0, 1, 0};  // SPIR-V without any instruction
@@ -36,13 +37,14 @@ class ZeDevice : public Device {
   [[nodiscard]] const char* cannot(Feature feature) const noexcept override {
     switch (feature) {
       case Feature::kBlockingQueue: return "there is no default queue";
-      case Feature::kHostFunction: return "there are no host functions";
+      case Feature::kHostFunction:
+        return newer_.host_function != nullptr ? nullptr : "the driver has no zeCommandListAppendHostFunction";
       case Feature::kWriteValue: return "a list writes no values but those of fills and copies";
       case Feature::kFreeInOrder: return "memory is allocated and freed at once";
       case Feature::kOwnGraph:
       case Feature::kGraphFill:
       case Feature::kGraphInFlight:
-        return "regular command lists are run by queues of their own: test/level_zero has them";
+        return newer_.append_graph != nullptr ? nullptr : "the driver has no ZE_extension_record_replay_graph";
       case Feature::kSetter: return "nothing that is set changes what a kernel does";
       case Feature::kOddPattern: return "the size of a pattern is a power of two";
       case Feature::kTimedEvent: return "taking times is a property of an event pool";
@@ -63,6 +65,7 @@ class ZeDevice : public Device {
     description.mode = ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS;
     CALL_ZE(zeCommandListCreateImmediate(context_, device_, &description, &made->list));
     const std::lock_guard lock(mutex_);
+    made->with_parameters = newer_.launch != nullptr && made_++ % 2 == 1;
     alive_.push_back(made);
     return made;
   }
@@ -128,12 +131,20 @@ class ZeDevice : public Device {
     CALL_ZE(zeKernelSetGroupSize(used, group, 1, 1));
     const ze_group_count_t groups{threads / group, 1, 1};
     Ordered o(events_, queue, order);
-    CALL_ZE(zeCommandListAppendLaunchKernel(native(queue), used, &groups, o.event(), o.count(), o.list()));
+    if (static_cast<ZeQueue*>(queue)->with_parameters) {
+      CALL_ZE(newer_.launch(native(queue), used, &groups, nullptr, o.event(), o.count(), o.list()));
+    } else {
+      CALL_ZE(zeCommandListAppendLaunchKernel(native(queue), used, &groups, o.event(), o.count(), o.list()));
+    }
   }
   void copy(Queue* queue, Range to, Range from, std::size_t bytes, const Order& order) override {
     Ordered o(events_, queue, order);
-    CALL_ZE(
-        zeCommandListAppendMemoryCopy(native(queue), native(to), native(from), bytes, o.event(), o.count(), o.list()));
+    if (static_cast<ZeQueue*>(queue)->with_parameters) {
+      CALL_ZE(newer_.copy(native(queue), native(to), native(from), bytes, nullptr, o.event(), o.count(), o.list()));
+    } else {
+      CALL_ZE(zeCommandListAppendMemoryCopy(native(queue), native(to), native(from), bytes, o.event(), o.count(),
+                                            o.list()));
+    }
   }
   void copy_rectangle(Queue* queue, const Rectangle& to, const Rectangle& from, const Extent& extent,
                       const Order& order) override {
@@ -148,8 +159,13 @@ class ZeDevice : public Device {
   void fill(Queue* queue, Range to, std::span<const std::byte> pattern, std::size_t bytes,
             const Order& order) override {
     Ordered o(events_, queue, order);
-    CALL_ZE(zeCommandListAppendMemoryFill(native(queue), native(to), pattern.data(), pattern.size(), bytes, o.event(),
-                                          o.count(), o.list()));
+    if (static_cast<ZeQueue*>(queue)->with_parameters) {
+      CALL_ZE(newer_.fill(native(queue), native(to), pattern.data(), pattern.size(), bytes, nullptr, o.event(),
+                          o.count(), o.list()));
+    } else {
+      CALL_ZE(zeCommandListAppendMemoryFill(native(queue), native(to), pattern.data(), pattern.size(), bytes, o.event(),
+                                            o.count(), o.list()));
+    }
   }
   void write(Queue* queue, Range to, const void* from, std::size_t bytes, const Order& order) override {
     move(queue, native(to), from, bytes, order);
@@ -157,7 +173,10 @@ class ZeDevice : public Device {
   void read(Queue* queue, void* to, Range from, std::size_t bytes, const Order& order) override {
     move(queue, to, native(from), bytes, order);
   }
-  void host_function(Queue*, void (*)(void*), void*, const Order&) override { fail(-1, "host_function"); }
+  void host_function(Queue* queue, void (*function)(void*), void* data, const Order& order) override {
+    Ordered o(events_, queue, order);
+    CALL_ZE(newer_.host_function(native(queue), function, data, nullptr, o.event(), o.count(), o.list()));
+  }
   void prefetch(Queue* queue, Range what, std::size_t bytes, const Order& order) override {
     for (Event* each : order.after) {
       wait(queue, each);
@@ -239,10 +258,43 @@ class ZeDevice : public Device {
     CALL_ZE(zeDeviceGetProperties(device_, &properties));
   }
 
-  void begin_graph(Queue*) override { fail(-1, "begin_graph"); }
-  Graph* end_graph(Queue*) override { fail(-1, "end_graph"); }
-  void launch(Queue*, Graph*, const Order&) override { fail(-1, "launch(graph)"); }
-  void release(Graph*) override {}
+  void begin_graph(Queue* queue) override {
+    const Ordered o(events_, queue, {});
+    CALL_ZE(newer_.begin(native(queue), nullptr));
+  }
+  Graph* end_graph(Queue* queue) override {
+    auto* made = new ZeGraph;
+    const Ordered o(events_, queue, {});
+    CALL_ZE(newer_.end(native(queue), nullptr, &made->graph));
+    CALL_ZE(newer_.instantiate(made->graph, nullptr, &made->executable));
+    return made;
+  }
+  void launch(Queue* queue, Graph* graph, const Order& order) override {
+    auto* own = static_cast<ZeGraph*>(graph);
+    {
+      const std::lock_guard lock(own->mutex);
+      own->queues.push_back(static_cast<ZeQueue*>(queue));
+    }
+    Ordered o(events_, queue, order);
+    CALL_ZE(newer_.append_graph(native(queue), own->executable, nullptr, o.event(), o.count(), o.list()));
+  }
+  void release(Graph* graph) override {
+    auto* own = static_cast<ZeGraph*>(graph);
+    std::ranges::sort(own->queues);
+    const auto twice = std::ranges::unique(own->queues);
+    own->queues.erase(twice.begin(), twice.end());
+    for (ZeQueue* each : own->queues) {  // it may not run
+      mutex_.lock();
+      const bool alive = std::ranges::find(alive_, each) != alive_.end();
+      mutex_.unlock();
+      if (alive) {
+        finish(each);
+      }
+    }
+    CALL_ZE(newer_.destroy_executable(own->executable));
+    CALL_ZE(newer_.destroy(own->graph));
+    delete own;
+  }
 
   Gate* make_gate(bool by_queue) override {
     auto* made = new ZeGate;
@@ -350,9 +402,11 @@ class ZeDevice : public Device {
   ze_device_handle_t device_ = nullptr;
   ze_context_handle_t context_ = nullptr;
   ze_module_handle_t module_ = nullptr;
+  Newer newer_;
   Events events_;
   std::mutex mutex_;
   std::vector<Queue*> alive_;
+  unsigned made_ = 0;  ///< queues
 };
 
 }  // namespace

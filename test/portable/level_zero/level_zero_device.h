@@ -12,6 +12,7 @@
 #include "test/portable/calls.h"
 #include "test/portable/counters.h"
 #include "test/portable/device.h"
+#include "test/sim/level_zero/newer_api.h"
 
 #define CALL_ZE(call) PORTABLE_CALL(call)
 
@@ -33,6 +34,7 @@ struct ZeQueue : Queue {
   std::mutex appending;  ///< a list takes commands of one thread at a time
   std::atomic<bool> busy{false};
   std::atomic<std::thread::id> user{};  ///< the thread that appended last
+  bool with_parameters = false;         ///< the newer functions append to it
 };
 struct ZeMemory : Memory {
   std::byte* address = nullptr;
@@ -43,6 +45,46 @@ struct ZeEvent : Event {
 };
 struct ZeKernel : Kernel {
   ze_kernel_handle_t kernel = nullptr;
+};
+
+struct ZeGraph : Graph {
+  sim::level_zero::GraphHandle* graph = nullptr;
+  sim::level_zero::ExecutableGraphHandle* executable = nullptr;
+  std::mutex mutex;
+  std::vector<ZeQueue*> queues;  ///< in which it was launched
+};
+
+/// What newer drivers have, by its names; null: not offered.
+struct Newer {
+  sim::level_zero::LaunchWithParameters launch = nullptr;
+  sim::level_zero::CopyWithParameters copy = nullptr;
+  sim::level_zero::FillWithParameters fill = nullptr;
+  sim::level_zero::AppendHostFunction host_function = nullptr;
+  sim::level_zero::BeginCapture begin = nullptr;
+  sim::level_zero::EndCapture end = nullptr;
+  sim::level_zero::InstantiateGraph instantiate = nullptr;
+  sim::level_zero::AppendGraph append_graph = nullptr;
+  sim::level_zero::DestroyGraph destroy = nullptr;
+  sim::level_zero::DestroyExecutableGraph destroy_executable = nullptr;
+
+  void find(ze_driver_handle_t driver) {
+    const auto get = [driver](const char* name, auto& function) {
+      void* found = nullptr;
+      if (zeDriverGetExtensionFunctionAddress(driver, name, &found) == ZE_RESULT_SUCCESS) {
+        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(found);
+      }
+    };
+    get("zeCommandListAppendLaunchKernelWithParameters", launch);
+    get("zeCommandListAppendMemoryCopyWithParameters", copy);
+    get("zeCommandListAppendMemoryFillWithParameters", fill);
+    get("zeCommandListAppendHostFunction", host_function);
+    get("zeCommandListBeginGraphCaptureExt", begin);
+    get("zeCommandListEndGraphCaptureExt", end);
+    get("zeGraphInstantiateExt", instantiate);
+    get("zeCommandListAppendGraphExt", append_graph);
+    get("zeGraphDestroyExt", destroy);
+    get("zeExecutableGraphDestroyExt", destroy_executable);
+  }
 };
 
 /// By numbers in shared memory, or by an event that the host signals.
