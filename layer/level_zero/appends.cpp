@@ -125,10 +125,16 @@ ze_result_t wrap::zeCommandListAppendMemoryFillWithParameters(ze_command_list_ha
 ze_result_t wrap::zeCommandListAppendHostFunction(ze_command_list_handle_t list, void (*function)(void*), void* data,
                                                   const void* more, ze_event_handle_t signal, uint32_t count,
                                                   ze_event_handle_t* waits) noexcept {
-  return submit_unheld(
+  const ze_result_t status = submit_unheld(
       {entry::zeCommandListAppendHostFunction, OperationKind::kHostFunction, list, signal, count, waits},
       "functions of the host are not recorded",
       [&] { return next.zeCommandListAppendHostFunction(list, function, data, more, signal, count, waits); });
+  // It may wait for what comes after it, where nothing orders them; what brings a recorded list into its place does.
+  if (ListState* known = objects.lists.find(handle_of(list));
+      known != nullptr && known->immediate && !known->list.in_order) {
+    known->unholdable = "its command list has no order, and functions of the host in it";
+  }
+  return status;
 }
 
 ze_result_t wrap::zeCommandListAppendMemoryCopyRegion(ze_command_list_handle_t list, void* to,

@@ -29,6 +29,13 @@ TEST_CASE("promise 1, same order: functions of the host among what is held", "[p
   same_with("host", {"host_functions"}, 800);
 }
 
+TEST_CASE("a function of the host that waits for later commands of a list without order") {
+  for (const char* more : {"host", "host,append"}) {
+    CAPTURE(more);
+    same_everywhere({"waiting_host_function"}, 100, {{"SIM_ZE_EXTENSIONS", more}, {"SIM_WORKERS", "4"}});
+  }
+}
+
 TEST_CASE("promise 4, same data: appends with more parameters are held if they have none", "[promise-4]") {
   same_with("parameters", {"more_parameters"}, 800);
 }
@@ -60,6 +67,10 @@ TEST_CASE("a driver's own table of functions stays what it is, and nothing is he
   same_with("table", {"own_table"}, 100);
   const Result result = run({"own_table"}, "replay", 1, {{"SIM_ZE_EXTENSIONS", "table"}});
   CHECK(result.errors.find("a table of functions of the driver's own") != std::string::npos);
+}
+
+TEST_CASE("after a driver's own setter nothing is held", "[promise-4]") {
+  same_with("address", {"drivers_setter"}, 300);
 }
 
 TEST_CASE("promise 1, same order: a graph of the program's own among what is held", "[promise-1]") {

@@ -258,36 +258,61 @@ PROGRAM(refused_graph) {
   return 0;
 }
 
-/// A graph waits inside for an event that the host sets only after more work was appended to another list, and done.
+/// In a list without order a graph waits inside for an event that the host sets only after later work of that list is
+/// done; and then a graph that waits for none.
 PROGRAM(graph_that_waits) {
   Recorder recorder;
-  ze_event_handle_t go = recorder.gpu.event();
-  CHECK_ZE(recorder.begin(recorder.list, nullptr));
-  set_mix(recorder.mix, recorder.y, recorder.y, kCount, 1);
-  launch(recorder.list, recorder.mix, 1, nullptr, {go});
-  newer::GraphHandle* graph = recorder.ended();
-  newer::ExecutableGraphHandle* executable = recorder.executable(graph);
-  Word* z = recorder.gpu.filled(kCount, 7);
-  for (int round = 0; round < kRounds; ++round) {
-    recorder.run(executable);
-    for (Word i = 0; i < 8; ++i) {
-      set_mix(recorder.mix, z, z, kCount, i);
-      launch(recorder.other, recorder.mix);
-    }
-    finish(recorder.other, recorder.done);
-    CHECK_ZE(zeEventHostSignal(go));
-    recorder.finish_round(round);
-    CHECK_ZE(zeEventHostReset(go));
-    for (Word i = 0; i < 8; ++i) {
-      set_mix(recorder.mix, z, z, kCount, i);
-      launch(recorder.other, recorder.mix);
-    }
-    finish(recorder.other, recorder.done);
+  ze_command_list_handle_t list = recorder.gpu.list(0);
+  ze_event_handle_t go = recorder.gpu.event(), ended = recorder.gpu.event();
+  std::vector<ze_event_handle_t> chain;
+  for (int i = 0; i < 8; ++i) {
+    chain.push_back(recorder.gpu.event());
   }
-  CHECK_ZE(recorder.destroy_executable(executable));
-  CHECK_ZE(recorder.destroy(graph));
+  newer::GraphHandle* graphs[2] = {};
+  newer::ExecutableGraphHandle* executables[2] = {};
+  for (int i = 0; i < 2; ++i) {
+    CHECK_ZE(recorder.begin(list, nullptr));
+    set_mix(recorder.mix, recorder.y, recorder.y, kCount, 1);
+    launch(list, recorder.mix, 1, nullptr, i == 0 ? std::vector<ze_event_handle_t>{} : std::vector{go});
+    CHECK_ZE(recorder.end(list, nullptr, &graphs[i]));
+    executables[i] = recorder.executable(graphs[i]);
+  }
+  Word* z = recorder.gpu.filled(kCount, 7);
+  for (int round = 0; round < 2 * kRounds; ++round) {
+    const bool waits = round / 40 % 2 == 1;
+    CHECK_ZE(recorder.append(list, executables[waits ? 1 : 0], nullptr, ended, 0, nullptr));
+    for (Word i = 0; i < 8; ++i) {
+      set_mix(recorder.mix, z, z, kCount, i);
+      launch(list, recorder.mix, 1, chain[i], i == 0 ? std::vector<ze_event_handle_t>{} : std::vector{chain[i - 1]});
+    }
+    CHECK_ZE(zeEventHostSynchronize(chain.back(), kForEver));
+    if (waits) {
+      CHECK_ZE(zeEventHostSignal(go));
+    }
+    CHECK_ZE(zeEventHostSynchronize(ended, kForEver));
+    if (waits) {
+      CHECK_ZE(zeEventHostReset(go));
+    }
+    CHECK_ZE(zeEventHostReset(ended));
+    for (ze_event_handle_t event : chain) {
+      CHECK_ZE(zeEventHostReset(event));
+    }
+    if (round % 20 == 19) {
+      pause_briefly();
+    }
+  }
   print("z", z, kCount);
+  finish(list, recorder.done);
+  for (int i = 0; i < 2; ++i) {
+    CHECK_ZE(recorder.destroy_executable(executables[i]));
+    CHECK_ZE(recorder.destroy(graphs[i]));
+  }
+  for (ze_event_handle_t event : chain) {
+    CHECK_ZE(zeEventDestroy(event));
+  }
   CHECK_ZE(zeEventDestroy(go));
+  CHECK_ZE(zeEventDestroy(ended));
+  CHECK_ZE(zeCommandListDestroy(list));
   recorder.gpu.free(z);
   return 0;
 }

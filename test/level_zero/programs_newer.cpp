@@ -1,6 +1,10 @@
 // Functions that newer versions of the API bring, got by their names: functions of the host, appends with more
 // parameters, lists that are appended to lists, questions; functions that are in tables, too; a driver's own table.
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "test/level_zero/program.h"
 #include "test/sim/level_zero/newer_api.h"
 
@@ -91,6 +95,53 @@ PROGRAM(host_functions) {
   CHECK_ZE(zeCommandListDestroy(other));
   CHECK_ZE(zeEventDestroy(before));
   CHECK_ZE(zeEventDestroy(after));
+  return 0;
+}
+
+/// In a list without order a function of the host ends only when later commands of the list have.
+PROGRAM(waiting_host_function) {
+  Loop loop(0);
+  const auto append = extension_function<newer::AppendHostFunction>(loop.gpu, "zeCommandListAppendHostFunction");
+  ze_event_handle_t ended = loop.gpu.event();
+  std::vector<ze_event_handle_t> mixed;
+  for (int i = 0; i < 8; ++i) {
+    mixed.push_back(loop.gpu.event());
+  }
+  struct Gate {
+    std::atomic<bool> open = false;
+    static void wait(void* data) {
+      while (!static_cast<Gate*>(data)->open.load()) {
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      }
+    }
+  } gate;
+  for (int round = 0; round < kRounds; ++round) {
+    const bool gated = round >= kRounds / 2;  // until then the loop alone: there are graphs of it
+    gate.open.store(false);
+    if (gated) {
+      CHECK_ZE(append(loop.list, &Gate::wait, &gate, nullptr, ended, 0, nullptr));
+    }
+    for (Word i = 0; i < 8; ++i) {
+      set_mix(loop.mix, loop.x, loop.y, kCount, i);
+      launch(loop.list, loop.mix, 1, mixed[i], i == 0 ? std::vector<ze_event_handle_t>{} : std::vector{mixed[i - 1]});
+    }
+    CHECK_ZE(zeEventHostSynchronize(mixed.back(), kForEver));
+    gate.open.store(true);
+    if (gated) {
+      CHECK_ZE(zeEventHostSynchronize(ended, kForEver));
+      CHECK_ZE(zeEventHostReset(ended));
+    }
+    for (ze_event_handle_t event : mixed) {
+      CHECK_ZE(zeEventHostReset(event));
+    }
+    if (round % 20 == 19) {
+      pause_briefly();
+    }
+  }
+  CHECK_ZE(zeEventDestroy(ended));
+  for (ze_event_handle_t event : mixed) {
+    CHECK_ZE(zeEventDestroy(event));
+  }
   return 0;
 }
 
@@ -294,5 +345,25 @@ PROGRAM(own_table) {
     loop.some(6);
     loop.end(round);
   }
+  return 0;
+}
+
+/// A driver's own setter, which nobody knows.
+PROGRAM(drivers_setter) {
+  Loop loop;
+  const auto set_tag = extension_function<newer::SetTag>(loop.gpu, newer::kSetTag);
+  ze_kernel_handle_t seen = loop.gpu.kernel("seen");
+  set(seen, 0, loop.x);
+  for (int round = 0; round < kRounds; ++round) {
+    if (round == kRounds / 2) {
+      CHECK_ZE(set_tag(seen, 7));
+    }
+    for (Word i = 0; i < 6; ++i) {
+      loop.some(1);
+      launch(loop.list, seen);
+    }
+    loop.end(round);
+  }
+  CHECK_ZE(zeKernelDestroy(seen));
   return 0;
 }

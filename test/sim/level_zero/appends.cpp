@@ -80,8 +80,8 @@ ze_result_t launch(const Call& call, ze_kernel_handle_t handle, const ze_group_c
     command.task.shape.set = 0;
     for (const std::uint64_t each :
          {std::uint64_t{kernel->offset[0]}, std::uint64_t{kernel->offset[1]}, std::uint64_t{kernel->offset[2]},
-          std::uint64_t{kernel->indirect}, std::uint64_t{kernel->cache}, std::uint64_t{how == How::kCooperative},
-          state().set}) {
+          std::uint64_t{kernel->indirect}, std::uint64_t{kernel->cache}, std::uint64_t{kernel->tag},
+          std::uint64_t{how == How::kCooperative}, state().set}) {
       command.task.shape.set = (command.task.shape.set + each) * 0x9E3779B97F4A7C15ULL;
     }
     command.kernel = kernel;

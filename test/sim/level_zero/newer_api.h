@@ -186,4 +186,8 @@ struct FunctionTable {
                                       std::uint32_t value);
 };
 
+/// A driver's own setter: kernels tell what was set.
+inline constexpr const char* kSetTag = "zexKernelSetSimulatedTag";
+using SetTag = ze_result_t(ZE_APICALL*)(ze_kernel_handle_t kernel, std::uint32_t tag);
+
 }  // namespace sim::level_zero

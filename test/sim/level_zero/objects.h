@@ -31,6 +31,7 @@ struct KernelObject {
   unsigned offset[3] = {0, 0, 0};
   ze_kernel_indirect_access_flags_t indirect = 0;
   ze_cache_config_flags_t cache = 0;
+  std::uint32_t tag = 0;  ///< the driver's own setter
   OpenRef open;
   std::uint64_t serial = 0;  ///< never used again
 };

@@ -1,4 +1,5 @@
-// Questions about queues, lists and events that newer versions of the API have, and functions that are in tables, too.
+// Questions about queues, lists and events that newer versions of the API have, functions that are in tables, too, and
+// a setter of the driver's own.
 #include <string_view>
 
 #include "test/sim/level_zero/objects.h"
@@ -49,6 +50,19 @@ ze_result_t zeCommandListIsMutableExp(ze_command_list_handle_t handle) {
                   [](const List& list) { return list.is_mutable ? kQueryTrue : kQueryFalse; });
 }
 
+ze_result_t set_tag(ze_kernel_handle_t handle, std::uint32_t tag) {
+  if (const ze_result_t status = begin(kSetTag); status != ZE_RESULT_SUCCESS) {
+    return status;
+  }
+  const Lock lock;
+  KernelObject* kernel = find_or_complain(state().kernels, handle, kSetTag);
+  if (kernel == nullptr) {
+    return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
+  }
+  kernel->tag = tag;
+  return ZE_RESULT_SUCCESS;
+}
+
 /// What the tables hold, by name.
 template <class Table, class Member>
 void* in_table(Member Table::*member) noexcept {
@@ -80,6 +94,7 @@ void* question_function(std::string_view name) noexcept {
       KNOWN(zeCommandListIsImmediate),
       KNOWN(zeCommandListIsMutableExp),
       KNOWN(zeEventGetCounterBasedFlags),
+      {"address", kSetTag, reinterpret_cast<void*>(&set_tag)},
       {"address", "zeKernelSetGlobalOffsetExp", in_table(&ze_kernel_exp_dditable_t::pfnSetGlobalOffsetExp)},
       {"address", "zeKernelSetArgumentValue", in_table(&ze_kernel_dditable_t::pfnSetArgumentValue)},
       {"address", "zeCommandListAppendLaunchKernel", in_table(&ze_command_list_dditable_t::pfnAppendLaunchKernel)},
