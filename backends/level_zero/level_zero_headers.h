@@ -9,12 +9,12 @@
 // Since 1.6 (zeCommandListHostSynchronize), 1.9 (zeCommandListImmediateAppendCommandListsExp), 1.14 (launches), 1.16
 // (copies, fills, lists) and 1.17 (graphs, functions of the host). The same declarations again, where the header has
 // them.
-typedef struct _ze_graph_handle_t* ze_graph_handle_t;
-typedef struct _ze_executable_graph_handle_t* ze_executable_graph_handle_t;
+using ze_graph_handle_t = struct _ze_graph_handle_t*;
+using ze_executable_graph_handle_t = struct _ze_executable_graph_handle_t*;
 #if !defined(ZE_API_VERSION_CURRENT_M) || ZE_API_VERSION_CURRENT_M < ZE_MAKE_VERSION(1, 14)
-typedef struct _ze_group_size_t {
+struct ze_group_size_t {
   uint32_t groupSizeX, groupSizeY, groupSizeZ;
-} ze_group_size_t;
+};
 #endif
 extern "C" {
 ze_result_t ZE_APICALL zeCommandListHostSynchronize(ze_command_list_handle_t list, uint64_t timeout);

@@ -280,9 +280,8 @@ class ZeDevice : public Device {
   }
   void release(Graph* graph) override {
     auto* own = static_cast<ZeGraph*>(graph);
-    std::ranges::sort(own->queues);
-    const auto twice = std::ranges::unique(own->queues);
-    own->queues.erase(twice.begin(), twice.end());
+    std::sort(own->queues.begin(), own->queues.end());
+    own->queues.erase(std::unique(own->queues.begin(), own->queues.end()), own->queues.end());
     for (ZeQueue* each : own->queues) {  // it may not run
       mutex_.lock();
       const bool alive = std::ranges::find(alive_, each) != alive_.end();
