@@ -71,7 +71,9 @@ using ImmediateAppend = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t immedi
                                                  ze_command_list_handle_t* lists, ze_event_handle_t signal,
                                                  uint32_t wait_count, ze_event_handle_t* waits);
 
-/// zeCommandListGetGraphExt, since 1.17: the graph that a list is recorded into.
+/// ZE_RESULT_ERROR_COMMAND_LIST_NOT_CAPTURING, since 1.17.
+inline constexpr auto kNotRecorded = static_cast<ze_result_t>(0x78000028);
+/// zeCommandListGetGraphExt, since 1.17: the graph that a list is recorded into; if it is not, kNotRecorded.
 using RecordedInto = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t list, ze_graph_handle_t* graph);
 
 /// ze_event_pool_counter_based_exp_desc_t of ZE_experimental_event_pool_counter_based, since 1.8.

@@ -49,7 +49,11 @@ ze_graph_handle_t recorded_into(ze_command_list_handle_t list) noexcept {
     question = graphs().question;
   }
   ze_graph_handle_t graph = nullptr;
-  return question != nullptr && question(list, &graph) == ZE_RESULT_SUCCESS ? graph : nullptr;
+  const ze_result_t told = question != nullptr ? question(list, &graph) : backends::level_zero::kNotRecorded;
+  if (told != ZE_RESULT_SUCCESS && told != backends::level_zero::kNotRecorded) {
+    stand_aside("the driver does not say whether a list is recorded into a graph");
+  }
+  return told == ZE_RESULT_SUCCESS ? graph : nullptr;
 }
 
 /// False: it cannot be followed.

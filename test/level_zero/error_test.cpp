@@ -61,6 +61,8 @@ TEST_CASE("an error at each call in turn reaches the application or is passed th
   CHECK(fail_everywhere("short_updates", "replay", 2, 2 * step, "append,mutable") > 0);
   CHECK(fail_everywhere("short_events", "replay", 1, 2 * step, "") > 0);
   CHECK(fail_everywhere("short_events", "replay", 2, step, "append") > 0);
+  CHECK(fail_everywhere("short_graph", "replay", 1, step, "graph") > 0);
+  CHECK(fail_everywhere("short_graph", "replay", 2, step, "graph,append") > 0);
 }
 
 TEST_CASE("what the driver does not give back at once is no reason that a context cannot be destroyed", "[promise-5]") {

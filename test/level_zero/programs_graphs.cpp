@@ -147,6 +147,31 @@ PROGRAM(own_graph) {
   return 0;
 }
 
+/// For the test that lets one call after the other fail: a graph is recorded among what is held.
+PROGRAM(short_graph) {
+  Recorder recorder;
+  newer::GraphHandle* graph = nullptr;
+  newer::ExecutableGraphHandle* executable = nullptr;
+  for (int round = 0; round < 20; ++round) {
+    recorder.some(5);
+    if (round == 10) {
+      CHECK_ZE(recorder.begin(recorder.list, nullptr));
+      recorder.some(3, 20);
+      graph = recorder.ended();
+      executable = recorder.executable(graph);
+    }
+    if (executable != nullptr) {
+      recorder.run(executable);
+      recorder.some(5);
+    }
+    finish(recorder.list, recorder.done);
+    pause_briefly();
+  }
+  CHECK_ZE(recorder.destroy_executable(executable));
+  CHECK_ZE(recorder.destroy(graph));
+  return 0;
+}
+
 /// Two lists are recorded into a graph that was made before, by counter-based events ("counters") or others; what the
 /// graph's end signals is waited for by a list that is none of them. Meanwhile a third list goes on.
 PROGRAM(forked_graph) {
