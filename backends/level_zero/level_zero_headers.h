@@ -9,6 +9,7 @@
 // Since 1.6 (zeCommandListHostSynchronize), 1.9 (zeCommandListImmediateAppendCommandListsExp), 1.14 (launches), 1.16
 // (copies, fills, lists) and 1.17 (graphs, functions of the host). The same declarations again, where the header has
 // them.
+// NOLINTBEGIN(readability-identifier-naming): the vendor's names
 using ze_graph_handle_t = struct _ze_graph_handle_t*;
 using ze_executable_graph_handle_t = struct _ze_executable_graph_handle_t*;
 #if !defined(ZE_API_VERSION_CURRENT_M) || ZE_API_VERSION_CURRENT_M < ZE_MAKE_VERSION(1, 14)
@@ -16,6 +17,7 @@ struct ze_group_size_t {
   uint32_t groupSizeX, groupSizeY, groupSizeZ;
 };
 #endif
+// NOLINTEND(readability-identifier-naming)
 extern "C" {
 ze_result_t ZE_APICALL zeCommandListHostSynchronize(ze_command_list_handle_t list, uint64_t timeout);
 ze_result_t ZE_APICALL zeCommandListImmediateAppendCommandListsExp(ze_command_list_handle_t immediate, uint32_t count,
