@@ -2,6 +2,7 @@
 #include "capture/definitions.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "capture/capture_store.h"
@@ -22,6 +23,8 @@ using format::RecordType;
 ///   encode, decode                  one of its items; decode() refuses what makes no sense
 ///   stored_bytes                    how large one becomes in a record, at most
 ///   kept_bytes                      what one read takes in memory besides the structure
+///   details, add_details            only where items are structures, which never change: what the table has of each
+///                                   item beside them, as one more vector; none if there is nothing to tell
 template <typename Info>
 struct Kind;
 
@@ -88,6 +91,21 @@ struct Kind<QueueInfo> {
     return info;
   }
   static std::size_t kept_bytes(const QueueInfo& /*info*/) { return 0; }
+
+  static std::vector<std::uint64_t> details(std::span<const QueueInfo> queues) {
+    std::vector<std::uint64_t> all;
+    if (std::ranges::any_of(queues, &QueueInfo::detail)) {
+      std::ranges::transform(queues, std::back_inserter(all), &QueueInfo::detail);
+    }
+    return all;
+  }
+  static void add_details(RecordView& record, const wire::Queues& table, std::span<QueueInfo> queues) {
+    const std::size_t count = record.count(table.details());
+    record.expect(count == 0 || count == queues.size(), "details of more or fewer queues than it has");
+    for (std::size_t i = 0; i < count; ++i) {
+      queues[i].detail = table.details()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    }
+  }
 };
 
 template <>
@@ -165,7 +183,12 @@ encode::Payload payload_of(std::span<const Info> infos) {
   for (const Info& info : infos) {
     items.push_back(Kind<Info>::encode(builder, info));
   }
-  return encode::release(builder, Kind<Info>::kCreate(builder, &items));
+  if constexpr (requires { Kind<Info>::details(infos); }) {
+    const auto details = Kind<Info>::details(infos);
+    return encode::release(builder, Kind<Info>::kCreate(builder, &items, details.empty() ? nullptr : &details));
+  } else {
+    return encode::release(builder, Kind<Info>::kCreate(builder, &items));
+  }
 }
 
 template <typename Info>
@@ -180,10 +203,17 @@ void keep(std::unordered_map<std::uint64_t, Info>& all, Info info) {
 
 template <typename Info>
 void decode(RecordView& record, CaptureStore& store, KnownDefinitions& known) {
-  const auto* items = (record.root<typename Kind<Info>::Table>().*Kind<Info>::kItems)();
+  const auto& table = record.root<typename Kind<Info>::Table>();
+  const auto* items = (table.*Kind<Info>::kItems)();
+  std::vector<Info> infos;
   for (std::size_t i = 0, count = record.count(items); i < count; ++i) {
-    Info info = Kind<Info>::decode(record, *items->Get(static_cast<flatbuffers::uoffset_t>(i)));
-    store.charge(2 * sizeof(info) + Kind<Info>::kept_bytes(info));
+    infos.push_back(Kind<Info>::decode(record, *items->Get(static_cast<flatbuffers::uoffset_t>(i))));
+    store.charge(2 * sizeof(Info) + Kind<Info>::kept_bytes(infos.back()));
+  }
+  if constexpr (requires { Kind<Info>::add_details(record, table, infos); }) {
+    Kind<Info>::add_details(record, table, infos);
+  }
+  for (Info& info : infos) {
     keep(known.of<Info>(), std::move(info));
   }
 }

@@ -72,6 +72,24 @@ std::uint64_t box(std::uint64_t row_bytes, std::uint64_t rows, std::uint64_t sli
              : last;
 }
 
+/// From the pointer to behind the last byte of the last row.
+std::uint64_t region(const words::Three& origin, const words::Three& extent, std::uint64_t row_pitch,
+                     std::uint64_t slice_pitch) noexcept {
+  constexpr std::uint64_t kTooMuch = ~std::uint64_t{0};
+  const auto last = [](std::uint64_t begin, std::uint64_t count, std::uint64_t* place) {
+    return __builtin_add_overflow(begin, count == 0 ? 0 : count - 1, place);
+  };
+  std::uint64_t row = 0;
+  std::uint64_t slice = 0;
+  std::uint64_t end = 0;
+  return last(origin[1], extent[1], &row) || last(origin[2], extent[2], &slice) ||
+                 __builtin_mul_overflow(row, row_pitch, &row) || __builtin_mul_overflow(slice, slice_pitch, &slice) ||
+                 __builtin_add_overflow(origin[0], extent[0], &end) || __builtin_add_overflow(end, row, &end) ||
+                 __builtin_add_overflow(end, slice, &end)
+             ? kTooMuch
+             : end;
+}
+
 }  // namespace
 
 std::uint64_t bytes_named(const OperationView& operation, std::size_t index) noexcept {
@@ -86,6 +104,11 @@ std::uint64_t bytes_named(const OperationView& operation, std::size_t index) noe
       const auto& copy = operation.as<words::PointerCopyRect>();
       return index == 0 ? box(copy.row_bytes, copy.rows, copy.slices, copy.to_pitch, copy.to_rows)
                         : box(copy.row_bytes, copy.rows, copy.slices, copy.from_pitch, copy.from_rows);
+    }
+    case OperationKind::kCopyBufferRect: {
+      const auto& copy = operation.as<words::CopyBufferRect>();
+      return index == 0 ? region(copy.from_origin, copy.region, copy.from_row_pitch, copy.from_slice_pitch)
+                        : region(copy.to_origin, copy.region, copy.to_row_pitch, copy.to_slice_pitch);
     }
     default: return 0;
   }

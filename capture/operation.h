@@ -319,6 +319,8 @@ struct QueueInfo {
   bool in_order = true;
   bool profiling = false;
   DefaultOrder default_order = DefaultOrder::kNone;
+  /// What else the API needs to make one like it, as its layer writes and its backend reads it; 0: nothing.
+  std::uint64_t detail = 0;
   bool operator==(const QueueInfo&) const = default;
 };
 

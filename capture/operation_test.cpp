@@ -88,6 +88,33 @@ TEST_CASE("a copy of rows uses memory at each end by the pitch of that end") {
   CHECK(bytes_named(copy, 1) == (8 + 3) * 64 + 16);
 }
 
+TEST_CASE("a copy of a region uses memory at each end up to the end of its last row") {
+  const auto named = [](const words::CopyBufferRect& numbers, std::size_t index) {
+    RecordBytes bytes;
+    OperationWriter writer(bytes);
+    writer.begin(OperationKind::kCopyBufferRect, 5);
+    writer.words(numbers);
+    writer.argument_handle(ArgumentKind::kPointer, 0, 0x1000);
+    writer.argument_handle(ArgumentKind::kPointer, 0, 0x2000);
+    writer.finish();
+    return bytes_named(OperationView(bytes.data()), index);
+  };
+  words::CopyBufferRect numbers{.from_origin = {4, 2, 1},
+                                .to_origin = {8, 0, 0},
+                                .region = {16, 3, 2},
+                                .from_row_pitch = 32,
+                                .from_slice_pitch = 256,
+                                .to_row_pitch = 64,
+                                .to_slice_pitch = 512};
+  CHECK(named(numbers, 0) == 4 + (2 + 2) * 32 + (1 + 1) * 256 + 16);
+  CHECK(named(numbers, 1) == 8 + 2 * 64 + 1 * 512 + 16);
+  numbers.region = {16, 0, 0};  // Level Zero: one row
+  CHECK(named(numbers, 1) == 8 + 16);
+  numbers.to_row_pitch = ~std::uint64_t{0} / 2;
+  numbers.region = {16, 4, 1};
+  CHECK(named(numbers, 1) == ~std::uint64_t{0});
+}
+
 namespace {
 
 /// A record as capture files have it: the number at each place is the place, from 1.
