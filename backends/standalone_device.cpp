@@ -6,6 +6,9 @@
 #if defined(REFRAIN_WITH_HIP)
 #include "backends/hip/standalone_device.h"
 #endif
+#if defined(REFRAIN_WITH_LEVEL_ZERO)
+#include "backends/level_zero/standalone_device.h"
+#endif
 #if defined(REFRAIN_WITH_OPENCL)
 #include "backends/opencl/standalone_device.h"
 #endif
@@ -36,6 +39,14 @@ std::unique_ptr<StandaloneDevice> open_standalone_device(std::string_view api, c
     return hip::open_device(choice, why);
 #else
     *why = "this build of Refrain has no HIP backend (hip/hip_runtime_api.h was missing when it was built)";
+    return nullptr;
+#endif
+  }
+  if (api == "level_zero") {
+#if defined(REFRAIN_WITH_LEVEL_ZERO)
+    return level_zero::open_device(choice, why);
+#else
+    *why = "this build of Refrain has no Level Zero backend (level_zero/ze_api.h was missing when it was built)";
     return nullptr;
 #endif
   }

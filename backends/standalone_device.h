@@ -36,14 +36,21 @@ class StandaloneDevice {
   /// Whether a record, with handles of this machine, is one that the backend can be given: captures come from
   /// anywhere.
   virtual bool fits(const capture::OperationView& /*operation*/, std::string* /*why*/) { return true; }
-  /// Before that: changes a record that only the captured program can be given as it is.
+  /// Before that, of each operation of a graph in turn: changes a record that only the captured program can be given as
+  /// it is.
   virtual void adapt(std::vector<std::byte>* /*record*/) {}
+  /// Whether an operation is done here that means something in this API alone: its kind is OperationKind::kOther or
+  /// kPointerMigrate, or it has arguments kOtherHandle, to which adapt() gives objects of this device.
+  [[nodiscard]] virtual bool does(const capture::OperationView& /*operation*/) const noexcept { return false; }
+  /// Before the operations run, or run again, and nothing of them is under way: brings back what is neither memory nor
+  /// in a queue. False, and `why`, if the driver refuses.
+  virtual bool prepare_run(std::string* /*why*/) { return true; }
   /// Releases all memory and queues; functions stay.
   virtual void release_memory() noexcept = 0;
 };
 
-/// Opens a device of an API ("opencl", "cuda", "hip"). Null, and `why` (a sentence), if this build does not know the
-/// API or the machine has no such device.
+/// Opens a device of an API ("opencl", "cuda", "hip", "level_zero"). Null, and `why` (a sentence), if this build does
+/// not know the API or the machine has no such device.
 std::unique_ptr<StandaloneDevice> open_standalone_device(std::string_view api, const DeviceChoice& choice,
                                                          std::string* why);
 

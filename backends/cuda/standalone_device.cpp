@@ -7,6 +7,7 @@
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/kernel_call.h"
 #include "backends/cuda/system_driver.h"
+#include "backends/device_choice.h"
 #include "backends/streams/standalone_device.h"
 
 namespace refrain::backends::cuda {

@@ -93,10 +93,10 @@ ze_result_t append_kernel(const LevelZeroDriver& driver, const OperationView& op
     status = driver.zeKernelSetGlobalOffsetExp(kernel, offset[0], offset[1], offset[2]);
   }
   if (status == ZE_RESULT_SUCCESS) {
-    status = driver.zeKernelSetIndirectAccess(kernel, settings.indirect);
+    status = driver.zeKernelSetIndirectAccess(kernel, narrow(settings.indirect));
   }
   if (status == ZE_RESULT_SUCCESS && settings.cache != 0) {
-    status = driver.zeKernelSetCacheConfig(kernel, settings.cache);
+    status = driver.zeKernelSetCacheConfig(kernel, narrow(settings.cache));
   }
   if (status != ZE_RESULT_SUCCESS) {
     return status;

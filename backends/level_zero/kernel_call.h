@@ -22,14 +22,14 @@
 
 namespace refrain::backends {
 
-/// What a kernel was set to besides its arguments.
+/// What a kernel was set to besides its arguments. Each is a word of its own: captures take two of them in one word for
+/// an address. // format
 struct KernelSettings {
-  std::uint32_t cooperative = 0;
-  ze_kernel_indirect_access_flags_t indirect = 0;
-  ze_cache_config_flags_t cache = 0;
-  std::uint32_t reserved = 0;
+  std::uint64_t cooperative = 0;
+  std::uint64_t indirect = 0;  ///< ze_kernel_indirect_access_flags_t
+  std::uint64_t cache = 0;     ///< ze_cache_config_flags_t
 };
-static_assert(sizeof(KernelSettings) == 16);
+static_assert(sizeof(KernelSettings) == 24);
 
 /// Number of arguments in front of the events, or -1: no command of this kind is known.
 [[nodiscard]] int arguments_before_events(const capture::OperationView& operation) noexcept;

@@ -19,7 +19,10 @@ Capabilities LevelZeroBackend::capabilities(const capture::QueueInfo& queue) noe
   return result;
 }
 
-Recordable LevelZeroBackend::can_record(const OperationView& operation, const capture::QueueInfo& /*queue*/) noexcept {
+Recordable LevelZeroBackend::can_record(const OperationView& operation, const capture::QueueInfo& queue) noexcept {
+  if (ImmediateList::of(queue.handle).synchronous) {
+    return {false, "its command list is synchronous: each call returns when the work is done"};
+  }
   if (arguments_before_events(operation) < 0) {
     return {false, "operations of this kind are not recorded"};
   }
@@ -84,33 +87,62 @@ Status LevelZeroBackend::issue(const OperationView& operation, std::span<const E
 }
 
 Status LevelZeroBackend::finish(const capture::QueueInfo& queue) noexcept {
-  const bool ended = finish_by(queue, std::chrono::steady_clock::time_point::max(), false);
-  return {ended ? 0 : static_cast<int>(ZE_RESULT_NOT_READY)};
+  ze_result_t status = end_of(queue, std::chrono::steady_clock::time_point::max());
+  // A list of ours has ended before the application's list has; its fence may be set a little later.
+  ze_command_queue_handle_t ours = ImmediateList::of(queue.handle).queue.load(std::memory_order_acquire);
+  if (status == ZE_RESULT_SUCCESS && ours != nullptr) {
+    status = driver_.zeCommandQueueSynchronize(ours, ~std::uint64_t{0});
+  }
+  return {static_cast<int>(status)};
 }
 
 bool LevelZeroBackend::finish_by(const capture::QueueInfo& queue, std::chrono::steady_clock::time_point until,
                                  bool /*held*/) noexcept {
+  return end_of(queue, until) == ZE_RESULT_SUCCESS;
+}
+
+ze_result_t LevelZeroBackend::end_of(const capture::QueueInfo& queue,
+                                     std::chrono::steady_clock::time_point until) noexcept {
   ImmediateList& list = ImmediateList::of(queue.handle);
   // One that was destroyed was idle.
-  if (list.id.load(std::memory_order_acquire) == queue.id && !ends_.finish_by(list, until)) {
-    return false;
+  const ze_result_t status =
+      list.id.load(std::memory_order_acquire) == queue.id ? ends_.finish_by(list, until) : ZE_RESULT_SUCCESS;
+  if (status == ZE_RESULT_SUCCESS) {
+    memory_.events().run_ended();
   }
-  memory_.events().run_ended();
-  return true;
+  return status;
 }
 
 std::uint64_t LevelZeroBackend::size_of(ArgumentKind /*kind*/, capture::Handle /*handle*/) noexcept {
-  return 0;
+  return 0;  // records name no memory but by address
 }
 
-Status LevelZeroBackend::read(const capture::QueueInfo& /*queue*/, ArgumentKind /*kind*/, capture::Handle /*handle*/,
-                              std::span<std::byte> /*into*/) noexcept {
-  return {static_cast<int>(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)};
+Status LevelZeroBackend::read(const capture::QueueInfo& queue, ArgumentKind kind, capture::Handle handle,
+                              std::span<std::byte> into) noexcept {
+  return with_copies(queue, kind, [&]() REFRAIN_REQUIRES(copies_mutex_) { return copies_.read(handle, into); });
 }
 
-Status LevelZeroBackend::write(const capture::QueueInfo& /*queue*/, ArgumentKind /*kind*/, capture::Handle /*handle*/,
-                               std::span<const std::byte> /*from*/) noexcept {
-  return {static_cast<int>(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)};
+Status LevelZeroBackend::write(const capture::QueueInfo& queue, ArgumentKind kind, capture::Handle handle,
+                               std::span<const std::byte> from) noexcept {
+  return with_copies(queue, kind, [&]() REFRAIN_REQUIRES(copies_mutex_) { return copies_.write(handle, from); });
+}
+
+template <class Copy>
+Status LevelZeroBackend::with_copies(const capture::QueueInfo& queue, ArgumentKind kind, Copy&& copy) noexcept {
+  if (kind != ArgumentKind::kPointer || !can_compare(driver_)) {
+    return {static_cast<int>(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)};
+  }
+  const env::MutexLock guard(copies_mutex_);
+  ze_result_t status = copies_.prepare(ImmediateList::of(queue.handle));
+  if (status == ZE_RESULT_SUCCESS) {
+    status = copy();
+  }
+  return {static_cast<int>(status)};
+}
+
+void LevelZeroBackend::context_gone(ze_context_handle_t context) noexcept {
+  const env::MutexLock guard(copies_mutex_);
+  copies_.context_gone(context);
 }
 
 const char* LevelZeroBackend::error_name(int code) const noexcept {

@@ -23,7 +23,7 @@ class LevelZeroBackend final : public Backend {
 
   /// `driver` must outlive the backend.
   LevelZeroBackend(const LevelZeroDriver& driver, Alive alive) noexcept
-      : driver_(driver), alive_(alive), memory_(driver), ends_(driver) {}
+      : driver_(driver), alive_(alive), memory_(driver), ends_(driver), copies_(driver) {}
 
   [[nodiscard]] std::string_view name() const noexcept override { return "level_zero"; }
   [[nodiscard]] ChunkSizes chunk_sizes() const noexcept override { return {8, 4, 256}; }
@@ -49,6 +49,9 @@ class LevelZeroBackend final : public Backend {
                std::span<const std::byte> from) noexcept override;
   void forget_function(capture::FunctionId function) noexcept override;
   [[nodiscard]] const char* error_name(int code) const noexcept override;
+
+  /// Gives back what read() and write() made in it, before it is destroyed.
+  void context_gone(ze_context_handle_t context) noexcept;
 
   /// For verify mode.
   [[nodiscard]] LevelZeroMemory& memory() noexcept { return memory_; }
@@ -89,6 +92,10 @@ class LevelZeroBackend final : public Backend {
     ze_kernel_handle_t kernel = nullptr;  ///< ours; null: not made yet
   };
   ze_result_t prepare(ImmediateList& list) noexcept REFRAIN_REQUIRES(recording_);
+  [[nodiscard]] ze_result_t end_of(const capture::QueueInfo& queue,
+                                   std::chrono::steady_clock::time_point until) noexcept;
+  template <class Copy>
+  Status with_copies(const capture::QueueInfo& queue, capture::ArgumentKind kind, Copy&& copy) noexcept;
   void sweep() noexcept;
   template <class Of>
   void give_back_those(Of&& of) noexcept;
@@ -97,6 +104,8 @@ class LevelZeroBackend final : public Backend {
   const Alive alive_;
   LevelZeroMemory memory_;
   ListEnds ends_;
+  env::Mutex copies_mutex_;
+  MemoryCopies copies_ REFRAIN_GUARDED_BY(copies_mutex_);  ///< of read() and write()
   RecordingLock recording_ REFRAIN_ACQUIRED_BEFORE(kernels_mutex_, buffers_mutex_){graph_maker()};
   RecordingLock kernels_mutex_{graph_maker()};  ///< also of who sets arguments
   std::unordered_map<capture::FunctionId, Function> functions_ REFRAIN_GUARDED_BY(kernels_mutex_);

@@ -1,12 +1,8 @@
-// Memory by address of Level Zero, for verify: copied through memory of the host that the driver allocated, by a
-// synchronous list of ours.
+// Memory by address of Level Zero, for verify.
 #pragma once
 
-#include <map>
-#include <utility>
-
 #include "backends/level_zero/event_states.h"
-#include "backends/level_zero/list.h"
+#include "backends/level_zero/memory_copies.h"
 #include "backends/memory_through_host.h"
 #include "backends/reach.h"
 
@@ -25,14 +21,15 @@ class LevelZeroFacts {
 class LevelZeroMemory final : public MemoryThroughHost {
  public:
   /// `driver` must outlive this.
-  explicit LevelZeroMemory(const LevelZeroDriver& driver) noexcept : driver_(driver), events_(driver) {}
+  explicit LevelZeroMemory(const LevelZeroDriver& driver) noexcept
+      : driver_(driver), events_(driver), copies_(driver) {}
 
   /// Before the first check. Both must outlive this. Does nothing if the driver has not all that it takes.
   void use(MemoryInventory& inventory, LevelZeroFacts& facts) noexcept;
   [[nodiscard]] bool usable() const noexcept { return inventory_ != nullptr; }
   /// Gives back what was made in it, before it is destroyed. Between begin_freeing() and end_freeing() of the
   /// inventory, one call at a time.
-  void context_gone(ze_context_handle_t context) noexcept;
+  void context_gone(ze_context_handle_t context) noexcept { copies_.context_gone(context); }
   /// Of the check that is under way.
   [[nodiscard]] EventStates& events() noexcept { return events_; }
 
@@ -48,24 +45,13 @@ class LevelZeroMemory final : public MemoryThroughHost {
   }
 
  private:
-  /// Ours, in a context.
-  struct Way {
-    ze_command_list_handle_t list = nullptr;
-    std::byte* between = nullptr;  ///< kBetween bytes of the host
-  };
-  static constexpr std::size_t kBetween = std::size_t{4} << 20U;
-
-  [[nodiscard]] ze_result_t prepare(const ImmediateList& list) noexcept;
-  void give_back(ze_context_handle_t context, const Way& way) noexcept;
-
   const LevelZeroDriver& driver_;
   EventStates events_;
   MemoryInventory* inventory_ = nullptr;
   LevelZeroFacts* facts_ = nullptr;
-  std::map<std::pair<ze_context_handle_t, ze_device_handle_t>, Way> ways_;
   // Of the check that is under way.
+  MemoryCopies copies_;
   bool is_held_ = false;  ///< the inventory
-  const Way* way_ = nullptr;
 };
 
 }  // namespace refrain::backends

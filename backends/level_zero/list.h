@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstdint>
 
 #include "backends/level_zero/driver_api.h"
@@ -29,6 +30,19 @@ struct ImmediateList {
   std::atomic<std::uint64_t> known_done{0};
   /// Queue of our own with the same engine, made when the first graph is recorded (under the backend's lock).
   std::atomic<ze_command_queue_handle_t> queue{nullptr};
+
+  /// capture::QueueInfo::detail: how it was made. 0: in order, asynchronous, the first of the first group. // format
+  struct Made {
+    std::uint16_t flags = 0;  ///< kUnordered, kSynchronous
+    std::uint16_t ordinal = 0;
+    std::uint32_t index = 0;
+  };
+  static constexpr std::uint16_t kUnordered = 1U << 0U, kSynchronous = 1U << 1U;
+  [[nodiscard]] std::uint64_t detail() const noexcept {
+    return std::bit_cast<std::uint64_t>(
+        Made{static_cast<std::uint16_t>((in_order ? 0U : kUnordered) | (synchronous ? kSynchronous : 0U)),
+             static_cast<std::uint16_t>(ordinal), index});
+  }
 
   [[nodiscard]] static ImmediateList& of(capture::Handle handle) noexcept {
     return *reinterpret_cast<ImmediateList*>(handle);

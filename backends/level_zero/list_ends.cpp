@@ -7,42 +7,45 @@ namespace refrain::backends {
 
 using Clock = std::chrono::steady_clock;
 
-bool ListEnds::finish_by(ImmediateList& list, Clock::time_point until) noexcept {
+ze_result_t ListEnds::finish_by(ImmediateList& list, Clock::time_point until) noexcept {
   if (list.synchronous) {
-    return true;  // each call waited
+    return ZE_RESULT_SUCCESS;  // each call waited
   }
   try {
     const env::MutexLock guard(mutex_);
     End& end = ends_[&list];
-    if (end.event == nullptr && make(list, end) != ZE_RESULT_SUCCESS) {
-      return false;
-    }
+    ze_result_t status = end.event == nullptr ? make(list, end) : ZE_RESULT_SUCCESS;
     // One that nobody saw stands in front of what came later.
-    if (end.pending && !seen_by(end, until)) {
-      return false;
+    if (status == ZE_RESULT_SUCCESS && end.pending) {
+      status = seen_by(end, until);
     }
-    if (driver_.zeEventQueryStatus(end.event) == ZE_RESULT_SUCCESS &&
-        driver_.zeEventHostReset(end.event) != ZE_RESULT_SUCCESS) {
-      return false;
+    if (status == ZE_RESULT_SUCCESS && driver_.zeEventQueryStatus(end.event) == ZE_RESULT_SUCCESS) {
+      status = driver_.zeEventHostReset(end.event);
+    }
+    if (status != ZE_RESULT_SUCCESS) {
+      return status;
     }
     const std::uint64_t before = list.appended.load(std::memory_order_relaxed);
-    end.pending = driver_.zeCommandListAppendBarrier(list.handle, end.event, 0, nullptr) == ZE_RESULT_SUCCESS;
+    status = driver_.zeCommandListAppendBarrier(list.handle, end.event, 0, nullptr);
+    end.pending = status == ZE_RESULT_SUCCESS;
     list.appended.fetch_add(1, std::memory_order_relaxed);
-    if (!end.pending || !seen_by(end, until)) {
-      return false;
+    if (status == ZE_RESULT_SUCCESS) {
+      status = seen_by(end, until);
     }
-    list.done_up_to(before + 1);
-    return true;
+    if (status == ZE_RESULT_SUCCESS) {
+      list.done_up_to(before + 1);
+    }
+    return status;
   } catch (...) {
-    return false;
+    return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   }
 }
 
-bool ListEnds::seen_by(End& end, Clock::time_point until) noexcept {
+ze_result_t ListEnds::seen_by(End& end, Clock::time_point until) noexcept {
   const auto left = std::max<std::chrono::nanoseconds>(until - Clock::now(), std::chrono::nanoseconds(0));
-  const auto nanoseconds = static_cast<std::uint64_t>(left.count());
-  end.pending = driver_.zeEventHostSynchronize(end.event, nanoseconds) != ZE_RESULT_SUCCESS;
-  return !end.pending;
+  const ze_result_t status = driver_.zeEventHostSynchronize(end.event, static_cast<std::uint64_t>(left.count()));
+  end.pending = status != ZE_RESULT_SUCCESS;
+  return status;
 }
 
 ze_result_t ListEnds::make(const ImmediateList& list, End& end) noexcept {

@@ -15,9 +15,9 @@ class ListEnds {
   /// `driver` must outlive this.
   explicit ListEnds(const LevelZeroDriver& driver) noexcept : driver_(driver) {}
 
-  /// False: it did not end by then, or nobody knows. (Of a list without order all that comes later then comes after
-  /// what is in it now.)
-  [[nodiscard]] bool finish_by(ImmediateList& list, std::chrono::steady_clock::time_point until) noexcept;
+  /// ZE_RESULT_NOT_READY: it did not end by then; other errors: nobody knows. (Of a list without order all that comes
+  /// later then comes after what is in it now.)
+  [[nodiscard]] ze_result_t finish_by(ImmediateList& list, std::chrono::steady_clock::time_point until) noexcept;
   /// Before the list is destroyed; it is idle.
   void list_gone(const ImmediateList& list) noexcept;
 
@@ -28,7 +28,7 @@ class ListEnds {
     bool pending = false;  ///< in the list, and not seen yet
   };
   [[nodiscard]] ze_result_t make(const ImmediateList& list, End& end) noexcept;
-  [[nodiscard]] bool seen_by(End& end, std::chrono::steady_clock::time_point until) noexcept;
+  [[nodiscard]] ze_result_t seen_by(End& end, std::chrono::steady_clock::time_point until) noexcept;
 
   const LevelZeroDriver& driver_;
   env::Mutex mutex_;

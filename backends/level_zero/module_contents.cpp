@@ -15,7 +15,24 @@ using Words = std::span<const std::uint32_t>;
 // Numbers of the SPIR-V specification.
 constexpr std::uint32_t kMagic = 0x07230203;
 constexpr std::size_t kHeaderWords = 5;
-enum Opcode : std::uint32_t { kExtInstImport = 11, kExtInst = 12, kVariable = 59, kDecorate = 71 };
+enum Opcode : std::uint32_t {
+  kExtInstImport = 11,
+  kExtInst = 12,
+  kEntryPoint = 15,
+  kTypeInt = 21,
+  kTypeFloat = 22,
+  kTypeImage = 25,
+  kTypeSampler = 26,
+  kTypeSampledImage = 27,
+  kSpecConstantTrue = 48,
+  kSpecConstantFalse = 49,
+  kSpecConstant = 50,
+  kFunction = 54,
+  kFunctionParameter = 55,
+  kVariable = 59,
+  kDecorate = 71,
+};
+constexpr std::uint32_t kSpecId = 1;
 constexpr std::uint32_t kLinkageAttributes = 41;
 constexpr std::uint32_t kImport = 1;
 constexpr std::uint32_t kPrintf = 184;  ///< of OpenCL.std
@@ -43,7 +60,14 @@ struct Reader {
   ModuleContents found;
   std::unordered_map<std::uint32_t, std::string> exported;  ///< names by id
   std::vector<std::uint32_t> variables;
-  std::unordered_set<std::uint32_t> opencl;  ///< imported sets of instructions
+  std::unordered_set<std::uint32_t> opencl;                         ///< imported sets of instructions
+  std::unordered_map<std::uint32_t, std::uint32_t> numbers;         ///< of specialization constants by id of the result
+  std::unordered_map<std::uint32_t, std::uint32_t> bits;            ///< of types
+  std::unordered_map<std::uint32_t, std::size_t> constants;         ///< their sizes, by id of the result
+  std::unordered_map<std::string, std::uint32_t> kernels;           ///< their functions by name
+  std::unordered_set<std::uint32_t> handle_types;                   ///< images and samplers
+  std::unordered_map<std::uint32_t, std::vector<bool>> parameters;  ///< which are such, by function
+  std::uint32_t function = 0;                                       ///< the current one
 
   /// False: it has too few operands.
   bool read(std::uint32_t opcode, Words operands) {
@@ -63,6 +87,54 @@ struct Reader {
         }
         found.prints = found.prints || (operands[3] == kPrintf && opencl.contains(operands[2]));
         return true;
+      case kEntryPoint:
+        if (operands.size() < 3) {
+          return false;
+        }
+        kernels[text_of(operands.subspan(2), &words)] = operands[1];
+        return words != 0;
+      case kTypeImage:
+      case kTypeSampler:
+      case kTypeSampledImage:
+        if (operands.empty()) {
+          return false;
+        }
+        handle_types.insert(operands[0]);
+        return true;
+      case kFunction:
+        if (operands.size() < 2) {
+          return false;
+        }
+        function = operands[1];
+        return true;
+      case kFunctionParameter:
+        if (operands.empty()) {
+          return false;
+        }
+        parameters[function].push_back(handle_types.contains(operands[0]));
+        return true;
+      case kTypeInt:
+      case kTypeFloat:
+        if (operands.size() < 2) {
+          return false;
+        }
+        bits[operands[0]] = operands[1];
+        return true;
+      case kSpecConstantTrue:
+      case kSpecConstantFalse:
+        if (operands.size() < 2) {
+          return false;
+        }
+        constants[operands[1]] = 1;
+        return true;
+      case kSpecConstant:
+        if (operands.size() < 3) {
+          return false;
+        }
+        if (const auto type = bits.find(operands[0]); type != bits.end()) {
+          constants[operands[1]] = type->second / 8;
+        }
+        return true;
       case kVariable:
         if (operands.size() < 3) {
           return false;
@@ -74,6 +146,12 @@ struct Reader {
       case kDecorate:
         if (operands.size() < 2) {
           return false;
+        }
+        if (operands[1] == kSpecId) {
+          if (operands.size() < 3) {
+            return false;
+          }
+          numbers[operands[0]] = operands[2];
         }
         if (operands[1] == kLinkageAttributes) {
           std::string name = text_of(operands.subspan(2), &words);
@@ -113,6 +191,17 @@ ModuleContents contents_of_spirv(std::span<const std::byte> module) {
     } else {
       reader.found.unnamed_variables = true;
     }
+  }
+  for (const auto& [result, bytes] : reader.constants) {
+    // No number that programs give is longer.
+    if (const auto number = reader.numbers.find(result);
+        number != reader.numbers.end() && bytes != 0 && bytes <= sizeof(std::uint64_t)) {
+      reader.found.constants.push_back({number->second, bytes});
+    }
+  }
+  std::ranges::sort(reader.found.constants, {}, &SpecializationConstant::id);
+  for (const auto& [name, function] : reader.kernels) {
+    reader.found.handles[name] = reader.parameters[function];
   }
   reader.found.known = true;
   return reader.found;

@@ -1,13 +1,23 @@
-// What kernels of a module may change that no argument leads to: the module's variables, and what they print. The
-// driver tells neither, but names a variable's address to who knows its name.
+// What the driver does not tell of a module in SPIR-V. What its kernels may change that no argument leads to:
+// variables, whose addresses it names to who knows their names, and what they print. How large its specialization
+// constants are, which programs give without their sizes. And which parameters of kernels are handles, that drivers
+// follow.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace refrain::backends {
+
+struct SpecializationConstant {
+  std::uint32_t id = 0;
+  std::size_t bytes = 0;
+  bool operator==(const SpecializationConstant&) const = default;
+};
 
 struct ModuleContents {
   /// False: it is no SPIR-V, or contradicts itself, and the rest says nothing.
@@ -17,6 +27,10 @@ struct ModuleContents {
   /// There are others, which the driver does not know by a name.
   bool unnamed_variables = false;
   bool prints = false;
+  /// Those of a type whose size is known.
+  std::vector<SpecializationConstant> constants;
+  /// Of each kernel by its name: which of its parameters is an image or a sampler.
+  std::unordered_map<std::string, std::vector<bool>> handles;
 };
 
 /// Reads SPIR-V. May throw std::bad_alloc.

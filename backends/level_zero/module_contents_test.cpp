@@ -70,6 +70,37 @@ TEST_CASE("what prints is known by OpenCL's instruction alone") {
   CHECK_FALSE(prints("OpenCL.DebugInfo.100", 184));
 }
 
+TEST_CASE("specialization constants have the sizes of their types") {
+  using refrain::backends::SpecializationConstant;
+  Module module;
+  for (const std::uint32_t result : {20U, 21U, 22U, 23U, 24U}) {
+    module.add(71, {result, 1, result + 100});  // SpecId
+  }
+  module.add(20, {1}).add(21, {2, 32, 0}).add(21, {3, 64, 0}).add(22, {4, 16}).add(21, {5, 128, 0});
+  module.add(48, {1, 20}).add(50, {2, 21, 7}).add(50, {3, 22, 7, 0}).add(50, {4, 23, 7}).add(50, {5, 24, 7, 0, 0, 0});
+  module.add(50, {2, 25, 7});  // without a number
+  CHECK(module.contents().constants == std::vector<SpecializationConstant>{{120, 1}, {121, 4}, {122, 8}, {123, 2}});
+  for (const std::uint32_t opcode : {21U, 22U, 48U, 49U, 50U}) {
+    CHECK_FALSE(Module().add(opcode, {1}).contents().known);
+  }
+  CHECK_FALSE(Module().add(71, {20, 1}).contents().known);
+}
+
+TEST_CASE("parameters of kernels that are images or samplers are known") {
+  Module module;
+  module.add(15, {6, 30}, "draw", {40}).add(15, {6, 31}, "add");
+  module.add(21, {1, 32, 0}).add(26, {2}).add(25, {3, 1, 1, 0, 0, 0, 0, 0});
+  module.add(54, {9, 30, 0, 8}).add(55, {1, 41}).add(55, {3, 42}).add(55, {2, 43}).add(54, {9, 31, 0, 8});
+  module.add(55, {1, 44}).add(54, {9, 32, 0, 8}).add(55, {2, 45});
+  const ModuleContents found = module.contents();
+  REQUIRE(found.handles.size() == 2);
+  CHECK(found.handles.at("draw") == std::vector<bool>{false, true, true});
+  CHECK(found.handles.at("add") == std::vector<bool>{false});
+  for (const std::uint32_t opcode : {15U, 25U, 26U, 27U, 54U, 55U}) {
+    CHECK_FALSE(Module().add(opcode, {}).contents().known);
+  }
+}
+
 TEST_CASE("what is no SPIR-V, or breaks off, is not known") {
   const auto known = [](const std::vector<std::uint32_t>& words) {
     return contents_of_spirv(std::as_bytes(std::span(words))).known;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/built_code.h"
 #include "backends/opencl/opencl_backend.h"
 #include "backends/opencl/system_dispatch.h"
 
@@ -43,9 +44,7 @@ class OpenClDevice : public StandaloneDevice {
       backend_.forget_function(key);
       (void)d_.clReleaseKernel(kernel);
     }
-    for (const auto& [key, program] : programs_) {
-      (void)d_.clReleaseProgram(program);
-    }
+    programs_.for_each([this](cl_program program) { (void)d_.clReleaseProgram(program); });
     (void)d_.clReleaseContext(context_);
   }
   OpenClDevice(const OpenClDevice&) = delete;
@@ -128,7 +127,9 @@ class OpenClDevice : public StandaloneDevice {
     if (const auto found = kernels_.find(function.id); found != kernels_.end()) {
       return handle_of(found->second);
     }
-    cl_program program = make_program(function, kind, code, why);
+    cl_program program = programs_.find_or_build(function.code, function.build_options, why, [&](std::string* why_not) {
+      return build(function, kind, code, why_not);
+    });
     if (program == nullptr) {
       return 0;
     }
@@ -210,18 +211,9 @@ class OpenClDevice : public StandaloneDevice {
     return handle_of(sampler);
   }
 
-  cl_program make_program(const capture::FunctionInfo& function, capture::CodeKind kind,
-                          std::span<const std::byte> code, std::string* why) {
-    const auto key = std::pair(function.code, function.build_options);
-    if (const auto found = programs_.find(key); found != programs_.end()) {
-      return found->second;
-    }
-    if (const auto failed = failures_.find(key); failed != failures_.end()) {
-      *why = failed->second;
-      return nullptr;
-    }
+  cl_program build(const capture::FunctionInfo& function, capture::CodeKind kind, std::span<const std::byte> code,
+                   std::string* why) {
     const auto give_up = [&](const std::string& reason) -> cl_program {
-      failures_[key] = reason;
       *why = reason;
       return nullptr;
     };
@@ -262,7 +254,6 @@ class OpenClDevice : public StandaloneDevice {
       (void)d_.clReleaseProgram(program);
       return give_up("the program does not build here (" + name_of_error(error) + ") " + first_line);
     }
-    programs_[key] = program;
     return program;
   }
 
@@ -274,8 +265,7 @@ class OpenClDevice : public StandaloneDevice {
   std::vector<cl_command_queue> queues_;
   std::vector<cl_mem> memory_;
   std::vector<cl_sampler> samplers_;
-  std::map<std::pair<capture::CodeId, std::string>, cl_program> programs_;
-  std::map<std::pair<capture::CodeId, std::string>, std::string> failures_;
+  BuiltCode<cl_program> programs_;
   std::map<capture::FunctionId, cl_kernel> kernels_;
 };
 

@@ -2,7 +2,6 @@
 // common. What they call differently is in virtual functions; Api is as in streams/stream.h.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -10,14 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "backends/built_code.h"
 #include "backends/standalone_device.h"
 #include "backends/streams/stream.h"
 
 namespace refrain::backends {
-
-/// The number of the chosen one of `count` devices; -1, and `why`, if there is none. `api`: its name for users.
-int choose_device(const DeviceChoice& choice, const std::string& api, int count,
-                  const std::function<std::string(int)>& name_of, std::string* why);
 
 template <class Api, class Module, class Function>
 class StandaloneStreamDevice : public StandaloneDevice {
@@ -77,7 +73,8 @@ class StandaloneStreamDevice : public StandaloneDevice {
       return reinterpret_cast<capture::Handle>(found->second);
     }
     // A module, whatever the program had: what this device cannot run is refused here, not later.
-    const Module module = load(function.code, kind, code, why);
+    const Module module = modules_.find_or_build(function.code, function.build_options, why,
+                                                 [&](std::string* why_not) { return load(kind, code, why_not); });
     if (module == nullptr) {
       return 0;
     }
@@ -109,9 +106,7 @@ class StandaloneStreamDevice : public StandaloneDevice {
   /// What a destructor begins with, as it is the last that has the functions below.
   void release_everything() noexcept {
     release_memory();
-    for (const auto& [id, module] : modules_) {
-      unload(module);
-    }
+    modules_.for_each([this](Module module) { unload(module); });
   }
   /// " (CUDA_ERROR_…)", and what to do if it is the consequence of something else.
   [[nodiscard]] std::string reason(ApiStatus status) const {
@@ -142,31 +137,23 @@ class StandaloneStreamDevice : public StandaloneDevice {
   capture::DeviceInfo info_;
 
  private:
-  Module load(capture::CodeId id, capture::CodeKind kind, std::span<const std::byte> code, std::string* why) {
-    if (const auto found = modules_.find(id); found != modules_.end()) {
-      return found->second;
-    }
-    if (const auto failed = failures_.find(id); failed != failures_.end()) {
-      *why = failed->second;
+  Module load(capture::CodeKind kind, std::span<const std::byte> code, std::string* why) {
+    const std::span<const std::byte> image = image_in(kind, code, why);
+    if (image.empty()) {
       return nullptr;
     }
-    if (const std::span<const std::byte> image = image_in(kind, code, why); !image.empty()) {
-      Module made = nullptr;
-      const ApiStatus status = load(image, &made);
-      if (status == Api::kSuccess) {
-        modules_[id] = made;
-        return made;
-      }
-      *why = is_of_other_gpu(status) ? other_gpu() : "the driver does not take the captured code" + reason(status);
+    Module made = nullptr;
+    const ApiStatus status = load(image, &made);
+    if (status == Api::kSuccess) {
+      return made;
     }
-    failures_[id] = *why;
+    *why = is_of_other_gpu(status) ? other_gpu() : "the driver does not take the captured code" + reason(status);
     return nullptr;
   }
 
   std::vector<std::unique_ptr<Stream<Api>>> streams_;   // as long as we live: command buffers name them
   std::vector<std::pair<std::uint64_t, bool>> memory_;  // and whether it is the host's
-  std::map<capture::CodeId, Module> modules_;
-  std::map<capture::CodeId, std::string> failures_;
+  BuiltCode<Module> modules_;
   std::map<capture::FunctionId, Function> functions_;
 };
 

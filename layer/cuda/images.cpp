@@ -9,12 +9,12 @@
 #include "env/log.h"
 #include "env/mutex.h"
 #include "env/regular_file.h"
+#include "layer/common/captured_code.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/module_variables.h"
 #include "layer/cuda/runtime.h"
 #include "layer/cuda/wrappers.h"
 #include "layer/immortal.h"
-#include "layer/streams/captured_code.h"
 
 namespace refrain::layer::cuda {
 namespace {
@@ -50,7 +50,7 @@ void note(Handle handle, const backends::CodeImage& image) {
     forget_image(handle);
     return;
   }
-  const CodeId id = streams::CapturedCode::all().add(image.kind, image.bytes);
+  const CodeId id = common::CapturedCode::all().add(image.kind, image.bytes);
   const env::MutexLock guard(tables().mutex);
   tables().loaded[handle] = id;
 }
@@ -133,7 +133,7 @@ const void* owner_of(CUfunction handle) noexcept {
 }
 
 capture::FunctionId record_function(CUfunction handle, const std::string& name, capture::FunctionId otherwise) {
-  return streams::CapturedCode::all().tell(*runtime.recorder, image_of(owner_of(handle)), name, otherwise);
+  return common::CapturedCode::all().tell(*runtime.recorder, image_of(owner_of(handle)), name, otherwise);
 }
 
 void forget_image(const void* handle) noexcept {

@@ -7,10 +7,10 @@
 #include "backends/hip/code_object.h"
 #include "env/mutex.h"
 #include "env/regular_file.h"
+#include "layer/common/captured_code.h"
 #include "layer/hip/real_library.h"
 #include "layer/hip/wrappers.h"
 #include "layer/immortal.h"
-#include "layer/streams/captured_code.h"
 #include "layer/streams/function_table.h"
 #include "layer/streams/inventory.h"
 
@@ -77,7 +77,7 @@ LayoutsRef layouts_of(const Known& kernel) REFRAIN_REQUIRES(tables().mutex) {
 /// For captures: keeps an image until a kernel of it is launched.
 capture::CodeId keep_code(const void* image, std::size_t limit) {
   const std::span<const std::byte> code = backends::hip::image_at(image, limit);
-  return code.empty() ? 0 : streams::CapturedCode::all().add(capture::CodeKind::kBinary, code);
+  return code.empty() ? 0 : common::CapturedCode::all().add(capture::CodeKind::kBinary, code);
 }
 
 /// For captures; 0: not known.
@@ -213,7 +213,7 @@ hipError_t unload(const replay::EntryPoint& entry_point, const void* module, Unl
 void describe_locked(FunctionState& function, const void* handle) REFRAIN_NO_THREAD_SAFETY_ANALYSIS {
   describe(function, handle);
   if (runtime.recorder != nullptr) {
-    function.id = streams::CapturedCode::all().tell(*runtime.recorder, code_of(handle), function.name, function.id);
+    function.id = common::CapturedCode::all().tell(*runtime.recorder, code_of(handle), function.name, function.id);
   }
 }
 

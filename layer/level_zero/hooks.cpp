@@ -8,6 +8,17 @@
 
 namespace refrain::layer::level_zero {
 
+std::string driver_version() {
+  ze_driver_handle_t first = nullptr;
+  std::uint32_t count = 1;
+  ze_driver_properties_t properties{};
+  properties.stype = ZE_STRUCTURE_TYPE_DRIVER_PROPERTIES;
+  const bool told = runtime.driver.zeDriverGet != nullptr && runtime.driver.zeDriverGetProperties != nullptr &&
+                    runtime.driver.zeDriverGet(&count, &first) == ZE_RESULT_SUCCESS &&
+                    runtime.driver.zeDriverGetProperties(first, &properties) == ZE_RESULT_SUCCESS;
+  return told ? std::to_string(properties.driverVersion) : std::string();
+}
+
 void Hooks::fulfil(const capture::OperationView& /*operation*/, backends::Event /*event*/, int /*status*/) noexcept {}
 
 bool Hooks::retain_objects(const capture::OperationView& /*operation*/) noexcept {
@@ -36,17 +47,7 @@ replay::LayerHooks::Device Hooks::device_of(const capture::QueueInfo& queue) {
       runtime.driver.zeDeviceGetProperties(list.device, &properties) != ZE_RESULT_SUCCESS) {
     return {};
   }
-  // The first driver's version; further ones are for other kinds of devices.
-  ze_driver_handle_t first = nullptr;
-  std::uint32_t count = 1;
-  ze_driver_properties_t of_driver{};
-  of_driver.stype = ZE_STRUCTURE_TYPE_DRIVER_PROPERTIES;
-  if (runtime.driver.zeDriverGet == nullptr || runtime.driver.zeDriverGetProperties == nullptr ||
-      runtime.driver.zeDriverGet(&count, &first) != ZE_RESULT_SUCCESS ||
-      runtime.driver.zeDriverGetProperties(first, &of_driver) != ZE_RESULT_SUCCESS) {
-    return {properties.name, {}, handle_of(list.device)};
-  }
-  return {properties.name, std::to_string(of_driver.driverVersion), handle_of(list.device)};
+  return {properties.name, driver_version(), handle_of(list.device)};
 }
 
 std::string Hooks::function_name(capture::FunctionId function) noexcept {

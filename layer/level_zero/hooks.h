@@ -1,11 +1,17 @@
 // What the engine asks of this layer.
 #pragma once
 
+#include <string>
+
 #include "layer/control.h"
 #include "layer/start_up.h"
 #include "replay/engine.h"
 
 namespace refrain::layer::level_zero {
+
+/// The first driver's version, empty if it does not tell; further ones are for other kinds of devices. May throw
+/// std::bad_alloc.
+[[nodiscard]] std::string driver_version();
 
 /// Nothing is promised for held work: its commands signal the application's own events when they are submitted, and
 /// who looks at an event flushes first.

@@ -36,14 +36,14 @@ class Facts final : public backends::LevelZeroFacts {
                                                                              : backends::Reach::kNone;
   }
   bool queues_are_idle() noexcept override {
-    constexpr std::uint64_t kPatienceNs = 10'000'000;  // limit
-    const env::MutexLock guard(tables().mutex);
-    std::erase_if(tables().used, [](ze_command_queue_handle_t queue) {
-      return runtime.driver.zeCommandQueueSynchronize(queue, kPatienceNs) == ZE_RESULT_SUCCESS;
-    });
-    return tables().used.empty();
+    constexpr auto kPatience = std::chrono::milliseconds(10);  // limit
+    return level_zero::queues_are_idle(kPatience);
   }
 };
+
+bool watches_queues() noexcept {
+  return runtime.inventory != nullptr || (runtime.recorder != nullptr && runtime.recorder->wants_contents());
+}
 
 /// Whether the driver was told to take the memory from elsewhere, or to give it to others.
 bool is_external(const void* more) noexcept {
@@ -216,8 +216,17 @@ void wait_for_comparison() noexcept {
   }
 }
 
+bool queues_are_idle(std::chrono::nanoseconds patience) noexcept {
+  const env::MutexLock guard(tables().mutex);
+  std::erase_if(tables().used, [patience](ze_command_queue_handle_t queue) {
+    return runtime.driver.zeCommandQueueSynchronize(queue, static_cast<std::uint64_t>(patience.count())) ==
+           ZE_RESULT_SUCCESS;
+  });
+  return tables().used.empty();
+}
+
 void note_queue_used(ze_command_queue_handle_t queue) noexcept {
-  if (runtime.inventory == nullptr) {
+  if (!watches_queues()) {
     return;
   }
   try {
@@ -231,7 +240,7 @@ void note_queue_used(ze_command_queue_handle_t queue) noexcept {
 }
 
 void forget_queue(ze_command_queue_handle_t queue) noexcept {
-  if (runtime.inventory != nullptr) {
+  if (watches_queues()) {
     const env::MutexLock guard(tables().mutex);
     std::erase(tables().used, queue);
   }

@@ -1,7 +1,9 @@
 // Verify mode only: the inventory of the program's memory, and what must not happen while it is compared. Where nobody
-// compares, all of this does nothing.
+// compares, all of this does nothing, but for what captures with contents need: numbers of devices, and the program's
+// command queues.
 #pragma once
 
+#include <chrono>
 #include <optional>
 
 #include "backends/level_zero/level_zero_memory.h"
@@ -59,6 +61,8 @@ void wait_for_comparison() noexcept;
 
 /// Lists are given to a command queue of the program; under Uncompared.
 void note_queue_used(ze_command_queue_handle_t queue) noexcept;
+/// Whether the program's command queues have no work; waits so long for each.
+[[nodiscard]] bool queues_are_idle(std::chrono::nanoseconds patience) noexcept;
 /// Before the queue is destroyed.
 void forget_queue(ze_command_queue_handle_t queue) noexcept;
 

@@ -96,6 +96,9 @@ void register_kernel(ze_module_handle_t module_handle, const char* name, ze_kern
       // In a capture a kernel is the same one in every run; otherwise it ends with its module.
       const std::uint64_t of_module = runtime.recorder != nullptr ? module->content : module->number;
       made->function = mix(of_module, XXH3_64bits(name, std::strlen(name))) | 1U;
+      if (runtime.recorder != nullptr) {
+        made->function = record_kernel(*module, name, made->function);
+      }
       made->unset_count = properties.numKernelArgs;
       made->descriptors.assign(properties.numKernelArgs, {});
       made->offsets.assign(properties.numKernelArgs, 0);
@@ -108,9 +111,6 @@ void register_kernel(ze_module_handle_t module_handle, const char* name, ze_kern
         }
       }
       runtime.backend->know_function(made->function, module_handle, name);
-      if (runtime.recorder != nullptr) {
-        runtime.recorder->define(capture::FunctionInfo{made->function, module->content, name, {}});
-      }
       if (objects.kernels.insert(made, handle_of(handle))) {
         return;
       }
@@ -173,7 +173,7 @@ ze_result_t launch(Call call, const Launch& what, Issue&& issue) noexcept {
                              mix(std::uint64_t{kernel->offset[0]} << 32U | kernel->offset[1],
                                  std::uint64_t{kernel->offset[2]} << 32U | (what.cooperative ? 1U : 0U)));
     const backends::KernelSettings& settings = kernel->settings;
-    call.token = mix(mix(first, second), std::uint64_t{settings.indirect} << 32U | settings.cache);
+    call.token = mix(mix(first, second), settings.indirect << 32U | settings.cache);
   } else {
     call.token = mix(static_cast<Token>(OperationKind::kKernel), handle_of(what.kernel));
   }
@@ -241,11 +241,7 @@ ze_result_t wrap::zeModuleCreate(ze_context_handle_t context, ze_device_handle_t
       if (!objects.modules.insert(made, handle_of(*module))) {
         objects.modules.recycle(made);
       } else if (runtime.recorder != nullptr) {
-        runtime.recorder->code(
-            {made->content,
-             description->format == ZE_MODULE_FORMAT_NATIVE ? capture::CodeKind::kBinary
-                                                            : capture::CodeKind::kIntermediate,
-             {reinterpret_cast<const std::byte*>(description->pInputModule), description->inputSize}});
+        record_module(*made, *description);
       }
     }
   }

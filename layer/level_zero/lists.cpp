@@ -89,6 +89,7 @@ void adopt_immediate(ze_context_handle_t context, ze_device_handle_t device, con
     // Commands go into recorded lists in the order of the calls; the lists leave open what the application's leave
     // open.
     info.in_order = true;
+    info.detail = made->list.detail();
     made->list.id.store(info.id, std::memory_order_release);
     made->token_seed = mix(mix(owner.number, info.role), made->list.in_order ? 1 : 0);
     running->adopt_queue(made->slot);
@@ -151,6 +152,7 @@ ze_result_t wrap::zeContextDestroy(ze_context_handle_t context) noexcept {
   const Uncompared uncompared;
   forget_context(context);
   if (runtime.backend != nullptr) {
+    runtime.backend->context_gone(context);
     const env::MutexLock guard(tables().mutex);
     std::erase_if(tables().contexts, [context](const auto& one) { return one.handle == context; });
   }

@@ -25,11 +25,13 @@ Memory& memory() noexcept {
 }
 std::atomic<std::uint64_t> epoch{1};
 
-void add(const void* start, std::size_t bytes) noexcept {
+void add(const void* start, std::size_t bytes, MemoryPlace kind = MemoryPlace::kDevice,
+         ze_device_handle_t device = nullptr, bool whole = true) noexcept {
   try {
+    const int number = device == nullptr || runtime.recorder == nullptr ? 0 : device_number(device);
     const env::MutexLock guard(memory().mutex);
     const std::uint64_t address = handle_of(start);
-    memory().known[address] = {next_object_id(), address, bytes};
+    memory().known[address] = {next_object_id(), address, bytes, number, kind, whole};
     epoch.fetch_add(1, std::memory_order_relaxed);
   } catch (...) {
     // An address that is not known looks like a number; copies of it are not held.
@@ -88,7 +90,7 @@ ze_result_t wrap::zeMemAllocDevice(ze_context_handle_t context, const ze_device_
                                    size_t bytes, size_t alignment, ze_device_handle_t device, void** result) noexcept {
   const ze_result_t status = next.zeMemAllocDevice(context, description, bytes, alignment, device, result);
   if (status == ZE_RESULT_SUCCESS) {
-    add(*result, bytes);
+    add(*result, bytes, MemoryPlace::kDevice, device);
     note_memory(context, device, MemoryPlace::kDevice, *result, bytes);
     note_sharing(description->pNext);
   }
@@ -99,7 +101,7 @@ ze_result_t wrap::zeMemAllocHost(ze_context_handle_t context, const ze_host_mem_
                                  size_t alignment, void** result) noexcept {
   const ze_result_t status = next.zeMemAllocHost(context, description, bytes, alignment, result);
   if (status == ZE_RESULT_SUCCESS) {
-    add(*result, bytes);
+    add(*result, bytes, MemoryPlace::kHost);
     note_memory(context, nullptr, MemoryPlace::kHost, *result, bytes);
     note_sharing(description->pNext);
   }
@@ -112,7 +114,7 @@ ze_result_t wrap::zeMemAllocShared(ze_context_handle_t context, const ze_device_
   const ze_result_t status =
       next.zeMemAllocShared(context, description, host_description, bytes, alignment, device, result);
   if (status == ZE_RESULT_SUCCESS) {
-    add(*result, bytes);
+    add(*result, bytes, MemoryPlace::kManaged, device);
     note_memory(context, device, MemoryPlace::kManaged, *result, bytes);
   }
   return status;
@@ -161,7 +163,7 @@ ze_result_t wrap::zeVirtualMemReserve(ze_context_handle_t context, const void* s
                                       void** result) noexcept {
   const ze_result_t status = next.zeVirtualMemReserve(context, start, bytes, result);
   if (status == ZE_RESULT_SUCCESS) {
-    add(*result, bytes);
+    add(*result, bytes, MemoryPlace::kDevice, nullptr, false);
   }
   return status;
 }

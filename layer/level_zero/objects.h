@@ -78,12 +78,16 @@ struct ModuleState {
   std::uint64_t number = 0;                    ///< for tokens: never given again, and the same in every run
   std::uint64_t content = 0;                   ///< hash of its image
   std::vector<capture::FunctionId> functions;  ///< of kernels made from it
+  capture::CodeId code = 0;                    ///< captures: its image; 0: not known, or not to be built again
+  std::string options;                         ///< captures: how it is built
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
     id = 0;
     number = 0;
     content = 0;
     functions.clear();
+    code = 0;
+    options.clear();
   }
 };
 
@@ -149,6 +153,9 @@ void forget_quiet_lists() noexcept;
 struct Place {
   ObjectId id = 0;  ///< 0: nothing that the driver allocated
   std::uint64_t start = 0, bytes = 0;
+  int device = 0;  ///< captures: its number; 0: of none
+  capture::MemoryPlace kind = capture::MemoryPlace::kDevice;
+  bool whole = true;  ///< there is memory at all of it: not addresses alone
 };
 [[nodiscard]] Place memory_at(std::uint64_t address) noexcept;
 /// Changes whenever memory comes or goes.
@@ -172,6 +179,13 @@ void note_of_unknown_place(const EventUse& use) noexcept;
 
 // Capture mode (capture.cpp).
 [[nodiscard]] ObjectId record_device(ze_device_handle_t device) noexcept;
-void record_memory(const capture::OperationView& operation, ObjectId context) noexcept;
+/// The memory that the operation names, before it reaches the driver, so that contents are those of before its first
+/// use.
+void record_memory(const capture::OperationView& operation, ListState& list) noexcept;
+/// A module that was made of this.
+void record_module(ModuleState& module, const ze_module_desc_t& description) noexcept;
+/// A kernel of it: its id in the capture. May throw std::bad_alloc.
+[[nodiscard]] capture::FunctionId record_kernel(const ModuleState& module, const char* name,
+                                                capture::FunctionId otherwise);
 
 }  // namespace refrain::layer::level_zero

@@ -1,11 +1,10 @@
 #include "layer/level_zero/resolver.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <utility>
 #include <vector>
 
+#include "backends/level_zero/extension_functions.h"
 #include "env/mutex.h"
 #include "layer/elf_exports.h"
 #include "layer/immortal.h"
@@ -16,32 +15,11 @@
 
 namespace refrain::layer::level_zero {
 
-bool loader_wraps_handles() noexcept {
-  const char* text = std::getenv("ZE_ENABLE_LOADER_INTERCEPT");
-  return text != nullptr && *text != '\0' && *text != '0';
-}
-
 namespace {
 
-/// The driver, if there is one only: with several of them handles are the loader's, and functions of one driver do not
-/// take them.
+/// The engine may not have started.
 ze_driver_handle_t only_driver() noexcept {
-  // The engine may not have started.
-  const auto get = reinterpret_cast<decltype(&::zeDriverGet)>(next_function("zeDriverGet"));
-  std::uint32_t count = 0;
-  ze_driver_handle_t only = nullptr;
-  if (get == nullptr || get(&count, nullptr) != ZE_RESULT_SUCCESS || count != 1 ||
-      get(&count, &only) != ZE_RESULT_SUCCESS || loader_wraps_handles()) {
-    return nullptr;
-  }
-  return only;
-}
-
-template <class Function>
-Function extension_function(ze_driver_handle_t of, const char* name) noexcept {
-  void* function = nullptr;
-  const bool found = runtime.driver.zeDriverGetExtensionFunctionAddress(of, name, &function) == ZE_RESULT_SUCCESS;
-  return found ? reinterpret_cast<Function>(function) : nullptr;
+  return backends::level_zero::only_driver(reinterpret_cast<decltype(&::zeDriverGet)>(next_function("zeDriverGet")));
 }
 
 /// Whether a library has code there.
@@ -51,41 +29,6 @@ bool is_code(const void* address) noexcept {
   } catch (...) {
     return false;
   }
-}
-
-/// May throw std::bad_alloc.
-bool has_extension(ze_driver_handle_t driver, const char* name) {
-  std::uint32_t count = 0;
-  if (runtime.driver.zeDriverGetExtensionProperties(driver, &count, nullptr) != ZE_RESULT_SUCCESS || count == 0) {
-    return false;
-  }
-  std::vector<ze_driver_extension_properties_t> all(count);
-  if (runtime.driver.zeDriverGetExtensionProperties(driver, &count, all.data()) != ZE_RESULT_SUCCESS) {
-    return false;
-  }
-  all.resize(std::min<std::size_t>(count, all.size()));
-  return std::ranges::any_of(all, [name](const auto& each) { return std::strcmp(each.name, name) == 0; });
-}
-
-/// May throw std::bad_alloc.
-const backends::level_zero::MutableLists* find_mutable_lists(ze_device_handle_t device) {
-  namespace api = backends::level_zero;
-  const ze_driver_handle_t driver = only_driver();
-  if (driver == nullptr || !has_extension(driver, api::kMutableListsName)) {
-    return nullptr;
-  }
-  api::MutableListProperties able;
-  ze_device_properties_t properties{};
-  properties.stype = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES;
-  properties.pNext = &able;
-  if (runtime.driver.zeDeviceGetProperties(device, &properties) != ZE_RESULT_SUCCESS ||
-      (able.mutableCommandFlags & api::kMutatesArguments) == 0) {
-    return nullptr;
-  }
-  api::MutableLists found;
-  found.next_command = extension_function<decltype(found.next_command)>(driver, "zeCommandListGetNextCommandIdExp");
-  found.update = extension_function<decltype(found.update)>(driver, "zeCommandListUpdateMutableCommandsExp");
-  return found.next_command != nullptr && found.update != nullptr ? new api::MutableLists(found) : nullptr;
 }
 
 /// What is known of devices. Never freed: lists of the application name it.
@@ -101,10 +44,7 @@ Devices& devices() noexcept {
 }  // namespace
 
 backends::level_zero::ImmediateAppend immediate_append() noexcept {
-  const ze_driver_handle_t driver = only_driver();
-  return driver == nullptr ? nullptr
-                           : extension_function<backends::level_zero::ImmediateAppend>(
-                                 driver, "zeCommandListImmediateAppendCommandListsExp");
+  return backends::level_zero::find_immediate_append(runtime.driver);
 }
 
 backends::level_zero::RecordedInto recording_question() noexcept {
@@ -113,7 +53,9 @@ backends::level_zero::RecordedInto recording_question() noexcept {
     return reinterpret_cast<backends::level_zero::RecordedInto>(in_table);
   }
   const ze_driver_handle_t driver = only_driver();
-  return driver == nullptr ? nullptr : extension_function<backends::level_zero::RecordedInto>(driver, kName);
+  return driver == nullptr ? nullptr
+                           : reinterpret_cast<backends::level_zero::RecordedInto>(
+                                 backends::level_zero::extension_function(runtime.driver, driver, kName));
 }
 
 const backends::level_zero::MutableLists* mutable_lists(ze_device_handle_t device) noexcept {
@@ -127,7 +69,8 @@ const backends::level_zero::MutableLists* mutable_lists(ze_device_handle_t devic
     if (known != all.end()) {
       return known->second;
     }
-    all.emplace_back(device, find_mutable_lists(device));
+    const auto found = backends::level_zero::find_mutable_lists(runtime.driver, device);
+    all.emplace_back(device, found ? new backends::level_zero::MutableLists(*found) : nullptr);
     return all.back().second;
   } catch (...) {
     return nullptr;

@@ -16,7 +16,4 @@ namespace refrain::layer::level_zero {
 /// Which graph of the program's a list is recorded into; null if the driver cannot say, or takes other handles.
 [[nodiscard]] backends::level_zero::RecordedInto recording_question() noexcept;
 
-/// Whether the loader was told to (ZE_ENABLE_LOADER_INTERCEPT).
-[[nodiscard]] bool loader_wraps_handles() noexcept;
-
 }  // namespace refrain::layer::level_zero

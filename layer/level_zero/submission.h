@@ -114,7 +114,7 @@ class Operation : public common::PlainOperation {
     writer.finish();
     writer.header().state = around_;
   }
-  void record(const capture::OperationView& view) const noexcept { record_memory(view, list_.slot.info.context); }
+  void record(const capture::OperationView& view) const noexcept { record_memory(view, list_); }
   void begin_hold(const capture::OperationView& /*view*/) const noexcept {
     note_events(call_, list_, signalling_, lane_, number_, 0);
   }

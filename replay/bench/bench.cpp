@@ -218,6 +218,9 @@ class Bench {
     }
     const auto run = [&](std::size_t place, bool warm) {  // 0: eagerly
       Native* const native = place == 0 ? nullptr : &sizes[place - 1];
+      if (!graph.prepare(&why)) {
+        return false;
+      }
       const auto start = Clock::now();
       const bool ok = native != nullptr ? graph.run_natively(native->plan, &why) : graph.run_eagerly(&why);
       if (!warm) {

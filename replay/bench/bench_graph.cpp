@@ -21,8 +21,9 @@ bool maps(const OperationView& operation) {
   return operation.kind() == OperationKind::kMap || operation.kind() == OperationKind::kUnmap;
 }
 
-// Why an operation cannot be repeated outside the captured process; null if it can.
-const char* why_not_repeatable(const OperationView& operation, bool addresses_known) {
+// Why an operation cannot be repeated outside the captured process; null if it can. `done`: the device says so of what
+// means something in its API alone.
+const char* why_not_repeatable(const OperationView& operation, bool addresses_known, bool done) {
   if (maps(operation)) {
     return nullptr;
   }
@@ -34,7 +35,11 @@ const char* why_not_repeatable(const OperationView& operation, bool addresses_kn
           return "it names shared virtual memory, which captures do not hold";
         }
         break;
-      case ArgumentKind::kOtherHandle: return "it names an object that captures do not hold (a queue or pipe)";
+      case ArgumentKind::kOtherHandle:
+        if (!done) {
+          return "it names an object that captures do not hold (a queue or pipe)";
+        }
+        break;
       case ArgumentKind::kHostPointer:
         if (operation.kind() != OperationKind::kReadBuffer && operation.kind() != OperationKind::kWriteBuffer &&
             operation.kind() != OperationKind::kPointerCopy) {
@@ -65,6 +70,12 @@ const char* why_not_repeatable(const OperationView& operation, bool addresses_kn
     case OperationKind::kFlush:
     case OperationKind::kEventRecord:
     case OperationKind::kEventWait: return nullptr;
+    case OperationKind::kPointerMigrate:
+    case OperationKind::kOther:
+      if (done) {
+        return nullptr;
+      }
+      [[fallthrough]];
     default: return "only the captured program itself can do this";
   }
 }
@@ -92,8 +103,10 @@ std::unique_ptr<BenchGraph> BenchGraph::rebuild(const capture::Capture& capture,
     return nullptr;
   }
   for (NodeIndex node = 0; node < old.size(); ++node) {
-    if (const char* reason = why_not_repeatable(old.operation(node), made->addresses_.any()); reason != nullptr) {
-      *why = describe(node, old.operation(node)) + ": " + reason;
+    const OperationView operation = old.operation(node);
+    if (const char* reason = why_not_repeatable(operation, made->addresses_.any(), device.does(operation));
+        reason != nullptr) {
+      *why = describe(node, operation) + ": " + reason;
       return nullptr;
     }
   }

@@ -58,11 +58,13 @@ class BenchGraph {
   /// run_eagerly() succeeded: drivers were seen to crash when recording what they would have refused.
   std::optional<BenchPlan> plan(std::uint32_t chunk, PartitionMode mode, std::string* why);
 
+  /// Before each run: what is neither memory nor in a queue is as it was when the captured graph began.
+  bool prepare(std::string* why) { return device_.prepare_run(why); }
   /// Submits everything and waits for it. False, and `why`, if the driver refuses something.
   bool run_eagerly(std::string* why);
   bool run_natively(const BenchPlan& plan, std::string* why);
 
-  /// Puts the start contents back.
+  /// Puts the start contents back, and prepares a run.
   bool reset(std::string* why);
   /// All contents after a run: buffers, images and host memory that the graph read into.
   bool contents(std::vector<std::vector<std::byte>>* all, std::string* why);

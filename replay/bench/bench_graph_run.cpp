@@ -202,7 +202,7 @@ bool BenchGraph::reset(std::string* why) {
       std::ranges::fill(host->bytes, std::byte{0});
     }
   }
-  return true;
+  return prepare(why);
 }
 
 bool BenchGraph::contents(std::vector<std::vector<std::byte>>* all, std::string* why) {

@@ -10,7 +10,7 @@
 #include "capture/recorder.h"
 #include "env/mutex.h"
 
-namespace refrain::layer::streams {
+namespace refrain::layer::common {
 
 /// Thread-safe. May throw std::bad_alloc.
 class CapturedCode {
@@ -22,10 +22,11 @@ class CapturedCode {
   /// the program may free its own at once. Returns its number.
   capture::CodeId add(capture::CodeKind kind, std::span<const std::byte> image);
 
-  /// Tells the recorder of a kernel that is launched for the first time, and of its image (0: not known). Returns the
-  /// id that it has in the capture: if its image is known by content, the same in every run, else `otherwise`.
+  /// Tells the recorder of a kernel that is launched for the first time, and of its image (0: not known), which was
+  /// built with `options`. Returns the id that it has in the capture: if its image is known by content, the same in
+  /// every run, else `otherwise`.
   [[nodiscard]] capture::FunctionId tell(capture::Recorder& recorder, capture::CodeId image, const std::string& name,
-                                         capture::FunctionId otherwise);
+                                         capture::FunctionId otherwise, const std::string& options = {});
 
  private:
   struct Image {
@@ -37,4 +38,4 @@ class CapturedCode {
   std::unordered_map<capture::CodeId, Image> images_ REFRAIN_GUARDED_BY(mutex_);
 };
 
-}  // namespace refrain::layer::streams
+}  // namespace refrain::layer::common

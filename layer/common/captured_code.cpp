@@ -1,4 +1,4 @@
-#include "layer/streams/captured_code.h"
+#include "layer/common/captured_code.h"
 
 #include <xxhash.h>
 
@@ -9,7 +9,7 @@
 #include "env/log.h"
 #include "layer/immortal.h"
 
-namespace refrain::layer::streams {
+namespace refrain::layer::common {
 
 using capture::CodeId;
 using capture::FunctionId;
@@ -39,8 +39,8 @@ CodeId CapturedCode::add(capture::CodeKind kind, std::span<const std::byte> imag
   return id;
 }
 
-FunctionId CapturedCode::tell(capture::Recorder& recorder, CodeId image, const std::string& name,
-                              FunctionId otherwise) {
+FunctionId CapturedCode::tell(capture::Recorder& recorder, CodeId image, const std::string& name, FunctionId otherwise,
+                              const std::string& options) {
   if (name.empty()) {
     image = 0;  // all kernels of it would look like one
   }
@@ -53,9 +53,12 @@ FunctionId CapturedCode::tell(capture::Recorder& recorder, CodeId image, const s
   if (!taken.bytes.empty()) {
     recorder.code({image, taken.kind, taken.bytes});
   }
-  const FunctionId id = image == 0 ? otherwise : capture::mix(image, XXH3_64bits(name.data(), name.size()));
-  recorder.define(capture::FunctionInfo{id, image, name, {}});
+  FunctionId id = image == 0 ? otherwise : capture::mix(image, XXH3_64bits(name.data(), name.size()));
+  if (image != 0 && !options.empty()) {
+    id = capture::mix(id, XXH3_64bits(options.data(), options.size()));
+  }
+  recorder.define(capture::FunctionInfo{id, image, name, options});
   return id;
 }
 
-}  // namespace refrain::layer::streams
+}  // namespace refrain::layer::common
