@@ -40,7 +40,8 @@ const SystemLoader* system_loader(std::string* why) {
     opened_loader = dlopen("libze_loader.so.1", RTLD_NOW | RTLD_LOCAL);
   }
   if (opened_loader == nullptr) {
-    *why = "this machine has no Level Zero loader (libze_loader.so.1; Debian: libze1)";
+    const char* const reason = dlerror();
+    *why = std::string("this machine has no Level Zero loader (Debian: libze1): ") + (reason != nullptr ? reason : "");
     return nullptr;
   }
   fill(loader.driver, &look_up_in_loader);

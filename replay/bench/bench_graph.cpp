@@ -27,6 +27,9 @@ const char* why_not_repeatable(const OperationView& operation, bool addresses_kn
   if (maps(operation)) {
     return nullptr;
   }
+  if (operation.kind() == OperationKind::kUnknown) {
+    return "only the captured program itself can do this";
+  }
   for (const capture::ArgumentDescriptor& argument : operation.arguments()) {
     switch (argument.kind) {
       case ArgumentKind::kUnset: return "it has an argument that was never set";

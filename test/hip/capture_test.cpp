@@ -8,47 +8,13 @@
 #include <vector>
 
 #include "backends/hip/code_object.h"
-#include "test/capture/capture_files.h"
+#include "test/capture/changed_capture.h"
 #include "test/cuda/captured.h"
 #include "test/support/scratch_folder.h"
-
-namespace {
 
 using namespace refrain;
 using capture::MemoryPlace;
 using nlohmann::json;
-
-/// Another capture with the loop, whose code is what `change(bytes)` makes of it; empty: it has none.
-void write_loop(const capture::Capture& from, const std::string& file,
-                const std::function<void(std::vector<std::byte>&)>& change) {
-  const auto recorder = capture::open(file);
-  recorder->define_all(std::span<const capture::DeviceInfo>(from.devices));
-  for (const auto& [id, queue] : from.queues) {
-    recorder->define(queue);
-  }
-  for (const auto& [id, function] : from.functions) {
-    recorder->define(function);
-  }
-  for (const auto& [id, buffer] : from.buffers) {
-    recorder->define(buffer);
-  }
-  for (const auto& [id, code] : from.code) {
-    std::vector<std::byte> bytes = from.read_code(id);
-    change(bytes);
-    if (!bytes.empty()) {
-      recorder->code({id, code.kind, bytes});
-    }
-  }
-  const capture::Graph graph = loop_of(from).graph();
-  capture::Stream& stream = recorder->open_stream(1);
-  for (capture::NodeIndex node = 0; node < graph.size(); ++node) {
-    stream.operation(graph.operation(node));
-  }
-  stream.host_call("hipStreamSynchronize", 1);
-  recorder->flush();
-}
-
-}  // namespace
 
 TEST_CASE("HIP capture: code of modules and of the program, memory, contents") {
   const test::ScratchFolder folder;
@@ -139,7 +105,9 @@ TEST_CASE("HIP capture: code that is damaged or missing is refused, and never gi
   const auto told_with = [&](const std::function<void(std::vector<std::byte>&)>& change, int status) {
     const std::string file = folder.file("other.rfn");
     std::filesystem::remove(file);
-    write_loop(whole, file, change);
+    capture::CaptureChange changed;
+    changed.code = change;
+    capture::write_changed(whole, loop_of(whole), file, changed);
     const Outcome outcome = bench(file, {"--json", "--repetitions", "1"});
     CAPTURE(outcome.output);
     CHECK(outcome.status == status);

@@ -31,6 +31,13 @@ ze_result_t zeModuleCreate(ze_context_handle_t context_handle, ze_device_handle_
       std::memcmp(description->pInputModule, kBroken, sizeof(kBroken) - 1) == 0) {
     return ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
   }
+  if (description->pBuildFlags != nullptr && *description->pBuildFlags != '\0') {
+    logf("zeModuleCreate: flags %s", description->pBuildFlags);
+  }
+  for (std::uint32_t i = 0; description->pConstants != nullptr && i < description->pConstants->numConstants; ++i) {
+    logf("zeModuleCreate: constant %u begins with %u", description->pConstants->pConstantIds[i],
+         *static_cast<const unsigned char*>(description->pConstants->pConstantValues[i]));
+  }
   Module* made = state().modules.make();
   made->context = context;
   const std::string_view image(reinterpret_cast<const char*>(description->pInputModule), description->inputSize);
