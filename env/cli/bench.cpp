@@ -13,9 +13,9 @@ namespace refrain::env {
 int bench_command(const CommandArguments& arguments) {
   CLI::App app(
       "Replays the graphs of a capture without the application, eagerly and as command buffers, checks that\n"
-      "both give the same bytes, and times them: captures of CUDA, HIP and OpenCL, on this machine's driver. The\n"
-      "programs in the file are compiled and run with your rights: bench only captures that you trust as you would\n"
-      "a program.",
+      "both give the same bytes, and times them: captures of CUDA, HIP, Level Zero and OpenCL, on this machine's\n"
+      "driver. The programs in the file are compiled and run with your rights: bench only captures that you trust as\n"
+      "you would a program.",
       "refrain bench");
   set_usage(app, "refrain bench [OPTIONS] FILE");
   app.footer(
