@@ -113,9 +113,16 @@ FAULTS = [
           old="stored == header.value_bytes", new="true", promise=0,
           seen="A capture whose arguments claim more bytes than there are makes dump read outside of them."),
     Fault("pitches-of-both-ends-exchanged", "capture/operation.cpp",
-          old="index == 0", new="index != 0", promise=0,
+          old="index == 0 ? box", new="index != 0 ? box", promise=0,
           seen="bench refuses a copy of rows whose destination is more tightly packed than its source, or runs one that "
                "leaves its memory."),
+    Fault("origin-of-a-region-is-forgotten", "capture/operation.cpp",
+          old="__builtin_add_overflow(origin[0], extent[0], &end)", new="__builtin_add_overflow(0, extent[0], &end)",
+          promise=0, seen="bench runs a captured copy of a region that leaves its memory."),
+    Fault("details-of-queues-are-not-read", "capture/definitions.cpp",
+          old="queues[i].detail = table.details()->Get(static_cast<flatbuffers::uoffset_t>(i));", new="", promise=0,
+          statement=True,
+          seen="bench runs what a program gave to an unordered command list in order, and copies on the engine for kernels."),
     # capture: the reader
     Fault("group-may-write-and-is-trusted", "capture/record_file.cpp",
           old="(status.st_mode & (S_IWGRP | S_IWOTH)) != 0", new="(status.st_mode & S_IWOTH) != 0", promise=0,
