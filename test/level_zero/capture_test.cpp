@@ -256,7 +256,7 @@ TEST_CASE("Level Zero capture: bench says why it cannot") {
     return told.errors;
   };
   using Catch::Contains;
-  CHECK_THAT(refused({"--device", "7"}, {}), Contains("no Level Zero device 7, only 1"));
+  CHECK_THAT(refused({"--device", "7"}, {}), Contains("no Level Zero device 7, only 1; here: 0 'Simulated device'"));
   CHECK_THAT(refused({"--device-name", "Imaginary"}, {}),
              Contains("no Level Zero device here has 'Imaginary' in its name"));
   CHECK_THAT(refused({"--platform", "1"}, {}), Contains("Level Zero has one platform, number 0"));

@@ -46,7 +46,7 @@ void set_scale(ze_kernel_handle_t kernel, Word* x, Word a, Word b) {
 }  // namespace
 
 PROGRAM(captured) {
-  const int iterations = argc > 1 ? std::atoi(argv[1]) : 5;
+  const int iterations = argc > 1 ? static_cast<int>(std::strtol(argv[1], nullptr, 10)) : 5;
   const bool unknown = argc > 2 && std::strcmp(argv[2], "unknown") == 0;
   Device gpu;
   ze_module_handle_t special = make_special_module(gpu, unknown ? kConstant + 1 : kConstant);
