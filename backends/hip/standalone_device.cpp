@@ -5,10 +5,10 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "backends/device_choice.h"
 #include "backends/hip/code_object.h"
 #include "backends/hip/hip_backend.h"
 #include "backends/hip/system_runtime.h"
-#include "backends/device_choice.h"
 #include "backends/streams/standalone_device.h"
 
 namespace refrain::backends::hip {
