@@ -223,7 +223,7 @@ TEST_CASE("Level Zero capture: every option of bench, and what extract takes out
 TEST_CASE("Level Zero capture: events that the host sets and resets, counter-based ones, and a copy engine") {
   const test::ScratchFolder folder;
   const auto benched = [&](const std::string& program, const Environment& more) {
-    const std::string file = folder.file(program + ".rfn");
+    std::string file = folder.file(program + ".rfn");
     captured(file, true, {program}, more);
     const Told told = bench(file, {"--json", "--repetitions", "2"}, more);
     CAPTURE(program, told.output, told.errors);
