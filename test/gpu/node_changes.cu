@@ -190,21 +190,21 @@ void measure(unsigned count, int repeat) {
   }
 }
 
-/// A third of the nodes by the device and a few others by the host, in front of each launch.
-void mix(unsigned count, bool waits) {
+/// All nodes by the host, and then, in front of the same launch or behind one, a third of them by the device.
+void mix(unsigned count, bool launches_between) {
   Chain chain(count, Nodes::kUpdatable);
   std::vector<unsigned> values(count, 0);
   for (unsigned round = 1; round <= 12; ++round) {
-    const auto next = [&](unsigned i) { return values[i] = round * 7919u + i; };
-    chain.write_changes(round % 3, 3, next);
+    const auto launch = [&] { chain.launch([&](unsigned i) { return values[i]; }); };
+    for (unsigned i = 0; i < count; ++i) chain.change_by_host(i, values[i] = round * 104729u + i);
+    if (launches_between) launch();
+    chain.write_changes(round % 3, 3, [&](unsigned i) { return values[i] = round * 7919u + i; });
     chain.change_by_device();
-    for (unsigned i = (round + 1) % 3; i < count; i += 15) chain.change_by_host(i, next(i));
-    chain.launch([&](unsigned i) { return values[i]; });
-    if (waits) chain.wait();
+    launch();
   }
   const auto [wrong, failed] = chain.wrong();
-  std::printf("{\"nodes\": %u, \"changed by\": \"host and device\", \"waits\": %s, \"wrong\": %u, \"failed\": %u}\n", count,
-              waits ? "true" : "false", wrong, failed);
+  std::printf("{\"nodes\": %u, \"changed by\": \"host and device\", \"launched between\": %s, \"wrong\": %u, \"failed\": %u}\n",
+              count, launches_between ? "true" : "false", wrong, failed);
 }
 
 }  // namespace
