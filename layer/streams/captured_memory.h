@@ -79,25 +79,32 @@ class CapturedMemory {
     const typename Api::Scope scope(L::runtime().driver, context);
     const typename Api::RelaxedCapture relaxed(L::runtime().driver);
     const auto end = std::chrono::steady_clock::now() + kLongestWait;
-    const bool ready =
-        done(Api::legacy_stream(), end) && std::ranges::all_of(streams, [&](const State* each) {
-          return each->stream.context != context || each->stream.id.load() == 0 || done(each->stream.handle, end);
-        });
+    const bool ready = done(end, [] { return Api::query_stream(L::runtime().driver, Api::legacy_stream()); }) &&
+                       std::ranges::all_of(streams, [&](const State* each) {
+                         const capture::ObjectId id = each->stream.id.load(std::memory_order_acquire);
+                         return each->stream.context != context || id == 0 || done(end, [&] {
+                                  // Another thread may destroy it meanwhile, with work that is still under way.
+                                  return each->stream.id.load(std::memory_order_acquire) == id
+                                             ? Api::query_stream(L::runtime().driver, each->stream.handle)
+                                             : Api::kInvalidHandle;
+                                });
+                       });
     common::tell_contents(recorder, fresh, [ready](const LiveMemory& memory, std::vector<std::byte>* into) {
       return ready && read(memory, into);
     });
   }
 
   /// Waits for everything that was submitted to a stream, but not beyond `end`: it may wait for what the program does
-  /// next.
-  static bool done(typename Api::StreamHandle stream, std::chrono::steady_clock::time_point end) {
+  /// next. `query`: asks the driver, while no stream is destroyed.
+  template <class Query>
+  static bool done(std::chrono::steady_clock::time_point end, Query&& query) {
     for (;;) {
       auto status = Api::kNotReady;
       {
         // A stream that the program captures may not even be asked: none begins to be captured meanwhile.
         const env::MutexLock guard(Captures<L>::all().mutex);
         if (L::runtime().captures.load(std::memory_order_relaxed) == 0) {
-          status = Api::query_stream(L::runtime().driver, stream);
+          status = query();
         }
       }
       if (status != Api::kNotReady) {

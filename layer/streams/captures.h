@@ -30,7 +30,7 @@ struct CapturedStream {
 /// Streams that the application captures.
 template <class L>
 struct Captures {
-  env::Mutex mutex;  ///< while it is held none begins
+  env::Mutex mutex;  ///< while it is held none begins, and no stream is destroyed
   std::set<CapturedStream> streams REFRAIN_GUARDED_BY(mutex);
 
   /// Never destroyed.

@@ -282,6 +282,10 @@ void StreamTable<L>::forget(State* stream, bool destroyed) noexcept {
     stream->context->legacy.compare_exchange_strong(expected, nullptr);
   }
   stream->stream.id.store(0, std::memory_order_release);
+  {
+    // Who asks the driver about it, for a capture, has the answer; nobody asks any more.
+    const env::MutexLock asked(Captures<L>::all().mutex);
+  }
   L::runtime().backend->idle_moment().forget(stream->stream);
   if (destroyed && stream->proxy == nullptr) {
     L::objects().streams.recycle(stream);

@@ -288,7 +288,7 @@ TEST_CASE_METHOD(
   }
 }
 
-TEST_CASE_METHOD(Opened, "Level Zero: memory of every place, read and written; what is prefetched is described") {
+TEST_CASE_METHOD(Opened, "Level Zero: memory of every place, read and written, and what is prefetched") {
   const capture::QueueInfo list = queue();
   for (const auto place :
        {capture::MemoryPlace::kDevice, capture::MemoryPlace::kHost, capture::MemoryPlace::kManaged}) {
