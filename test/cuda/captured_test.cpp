@@ -50,6 +50,19 @@ TEST_CASE("capture: bench runs it without the program") {
   }
 }
 
+TEST_CASE("capture: streams are destroyed while contents wait for them") {
+  const test::ScratchFolder folder;
+  const std::vector<std::string> command{PROGRAMS_FILE, "streams_beside_memory"};
+  for (const char* seed : {"1", "2", "3"}) {
+    const Outcome plain = run(command, {std::string("SIM_SEED=") + seed});
+    const Outcome outcome = run_captured(command, folder.file(std::string(seed) + ".rfn"), true, seed);
+    CAPTURE(seed, outcome.output);
+    CHECK(outcome.status == 0);
+    CHECK(outcome.output.find("violation") == std::string::npos);
+    CHECK(outcome.output.find(plain.output) != std::string::npos);
+  }
+}
+
 TEST_CASE("capture: random programs") {
   const test::ScratchFolder folder;
   std::size_t replayed = 0;

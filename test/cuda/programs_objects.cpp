@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <atomic>
 #include <functional>
 #include <thread>
 
@@ -143,6 +144,40 @@ PROGRAM(refilled_memory) {
   }
   print("x", x, kCount);
   CHECK_CU(cuMemFreeAsync(y, stream));
+  return 0;
+}
+
+/// One thread makes and destroys streams, while another one uses memory for the first time: who captures contents waits
+/// for all streams.
+PROGRAM(streams_beside_memory) {
+  const Device gpu;
+  CUfunction kernel = gpu.function("scale");
+  CUfunction busy = gpu.function("busy");
+  const CUdeviceptr y = filled(kCount, 2);
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    CHECK_CU(cuCtxSetCurrent(gpu.context));
+    while (!stop) {
+      CUstream stream = make_stream();
+      launch_on(stream, busy, 1, y, Word{100});
+      CHECK_CU(cuStreamSynchronize(stream));
+      CHECK_CU(cuStreamDestroy(stream));
+    }
+  });
+  CUstream stream = make_stream();
+  const CUdeviceptr x = filled(kCount, 1);
+  for (Word i = 0; i < 200; ++i) {
+    CUdeviceptr fresh = 0;
+    CHECK_CU(cuMemAlloc(&fresh, kCount * sizeof(Word)));
+    CHECK_CU(cuMemcpyDtoDAsync(fresh, x, kCount * sizeof(Word), stream));
+    scale(stream, kernel, fresh, kCount, 3, i);
+    CHECK_CU(cuMemcpyDtoDAsync(x, fresh, kCount * sizeof(Word), stream));
+    CHECK_CU(cuStreamSynchronize(stream));
+    CHECK_CU(cuMemFree(fresh));
+  }
+  stop = true;
+  other.join();
+  print("x", x, kCount);
   return 0;
 }
 
