@@ -48,11 +48,18 @@ common::CapturedMemory& captured_memory() noexcept {
 /// list. Another thread's list may be appended to meanwhile, and is left alone; so is one without order, which would
 /// get one.
 bool is_at_rest(ListState& list) noexcept {
-  if (open_waits() || !queues_are_idle(kLongestWait)) {
+  if (open_waits()) {
     return false;
   }
-  return list.list.quiet() || !list.list.in_order ||
-         runtime.backend->finish_by(list.slot.info, std::chrono::steady_clock::now() + kLongestWait, false);
+  // In short pieces: other threads need what is locked meanwhile, and may have to submit what is waited for.
+  constexpr auto kPiece = std::chrono::milliseconds(1);  // limit
+  const auto until = std::chrono::steady_clock::now() + kLongestWait;
+  while (!queues_are_idle(kPiece)) {
+    if (std::chrono::steady_clock::now() > until) {
+      return false;
+    }
+  }
+  return list.list.quiet() || !list.list.in_order || runtime.backend->finish_by(list.slot.info, until, false);
 }
 
 }  // namespace

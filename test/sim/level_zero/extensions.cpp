@@ -212,6 +212,11 @@ ze_result_t zeDriverGetExtensionFunctionAddress(ze_driver_handle_t, const char* 
 
 }  // namespace
 
+void* find_offered(std::span<const OfferedFunction> all, std::string_view name) noexcept {
+  const auto found = std::ranges::find(all, name, &OfferedFunction::name);
+  return found != all.end() && offered(found->setting) ? found->function : nullptr;
+}
+
 bool offered(std::string_view wanted) noexcept {
   static const char* const text = std::getenv("SIM_ZE_EXTENSIONS");
   if (text == nullptr) {

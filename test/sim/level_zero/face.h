@@ -20,6 +20,7 @@
 
 #include <level_zero/ze_ddi.h>
 
+#include <span>
 #include <string_view>
 
 #include "test/sim/core/calls.h"
@@ -64,6 +65,14 @@ void fill(ze_image_dditable_t& table) noexcept;
 
 /// Whether SIM_ZE_EXTENSIONS names it.
 bool offered(std::string_view extension) noexcept;
+/// A function of an extension, which is there if the setting offers it.
+struct OfferedFunction {
+  const char* setting;
+  std::string_view name;
+  void* function;
+};
+/// Null: none has that name, or it is not offered.
+void* find_offered(std::span<const OfferedFunction> all, std::string_view name) noexcept;
 /// Answers a question for the properties of mutable lists, if there is one in the chain.
 void tell_mutable_properties(void* chain) noexcept;
 void fill_extensions(ze_driver_dditable_t& table) noexcept;

@@ -362,28 +362,24 @@ void tell_graph_properties(void* chain) noexcept {
 }
 
 void* graph_function(std::string_view name) noexcept {
-  if (!offered("graph")) {
-    return nullptr;
-  }
-#define FUNCTION(function)                       \
-  if (name == #function) {                       \
-    return reinterpret_cast<void*>(&(function)); \
-  }                                              \
-  static_assert(true)
-  FUNCTION(zeGraphCreateExt);
-  FUNCTION(zeCommandListBeginGraphCaptureExt);
-  FUNCTION(zeCommandListBeginCaptureIntoGraphExt);
-  FUNCTION(zeCommandListIsGraphCaptureEnabledExt);
-  FUNCTION(zeCommandListGetGraphExt);
-  FUNCTION(zeCommandListEndGraphCaptureExt);
-  FUNCTION(zeGraphInstantiateExt);
-  FUNCTION(zeCommandListAppendGraphExt);
-  FUNCTION(zeGraphIsEmptyExt);
-  FUNCTION(zeGraphSetDestructionCallbackExt);
-  FUNCTION(zeExecutableGraphDestroyExt);
-  FUNCTION(zeGraphDestroyExt);
-#undef FUNCTION
-  return nullptr;
+#define KNOWN(function) \
+  { "graph", #function, reinterpret_cast<void*>(&(function)) }
+  static const OfferedFunction kKnown[] = {
+      KNOWN(zeGraphCreateExt),
+      KNOWN(zeCommandListBeginGraphCaptureExt),
+      KNOWN(zeCommandListBeginCaptureIntoGraphExt),
+      KNOWN(zeCommandListIsGraphCaptureEnabledExt),
+      KNOWN(zeCommandListGetGraphExt),
+      KNOWN(zeCommandListEndGraphCaptureExt),
+      KNOWN(zeGraphInstantiateExt),
+      KNOWN(zeCommandListAppendGraphExt),
+      KNOWN(zeGraphIsEmptyExt),
+      KNOWN(zeGraphSetDestructionCallbackExt),
+      KNOWN(zeExecutableGraphDestroyExt),
+      KNOWN(zeGraphDestroyExt),
+  };
+#undef KNOWN
+  return find_offered(kKnown, name);
 }
 
 }  // namespace sim::level_zero

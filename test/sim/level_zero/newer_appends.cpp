@@ -120,14 +120,9 @@ const FunctionTable own_table = {&append_add};
 }  // namespace
 
 void* append_function(std::string_view name) noexcept {
-  struct Known {
-    const char* setting;
-    std::string_view name;
-    void* function;
-  };
 #define KNOWN(setting, function) \
   { setting, #function, reinterpret_cast<void*>(&(function)) }
-  static const Known kKnown[] = {
+  static const OfferedFunction kKnown[] = {
       KNOWN("parameters", zeCommandListAppendLaunchKernelWithParameters),
       KNOWN("parameters", zeCommandListAppendLaunchKernelWithArguments),
       KNOWN("parameters", zeCommandListAppendMemoryCopyWithParameters),
@@ -139,12 +134,7 @@ void* append_function(std::string_view name) noexcept {
       {"table", kTableExtension, const_cast<FunctionTable*>(&own_table)},
   };
 #undef KNOWN
-  for (const Known& each : kKnown) {
-    if (each.name == name) {
-      return offered(each.setting) ? each.function : nullptr;
-    }
-  }
-  return nullptr;
+  return find_offered(kKnown, name);
 }
 
 }  // namespace sim::level_zero

@@ -74,14 +74,9 @@ void* in_table(Member Table::*member) noexcept {
 }  // namespace
 
 void* question_function(std::string_view name) noexcept {
-  struct Known {
-    const char* setting;
-    std::string_view name;
-    void* function;
-  };
 #define KNOWN(function) \
   { "questions", #function, reinterpret_cast<void*>(&(function)) }
-  static const Known kKnown[] = {
+  static const OfferedFunction kKnown[] = {
       KNOWN(zeCommandQueueGetFlags),
       KNOWN(zeCommandQueueGetMode),
       KNOWN(zeCommandQueueGetPriority),
@@ -101,12 +96,7 @@ void* question_function(std::string_view name) noexcept {
       {"address", "zeMemFreeExt", in_table(&ze_mem_dditable_t::pfnFreeExt)},
   };
 #undef KNOWN
-  for (const Known& each : kKnown) {
-    if (each.name == name) {
-      return offered(each.setting) ? each.function : nullptr;
-    }
-  }
-  return nullptr;
+  return find_offered(kKnown, name);
 }
 
 }  // namespace sim::level_zero
