@@ -20,8 +20,6 @@ using SetValue = std::optional<std::uint64_t>;
 class SetState {
  public:
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
-  /// Nothing was ever set.
-  [[nodiscard]] bool empty() const noexcept { return number_ == 0 && values_.empty(); }
   [[nodiscard]] bool is_set(std::uint64_t what, std::uint64_t value) const noexcept {
     const auto found = values_.find(what);
     return found != values_.end() && found->second.known && found->second.value == value;

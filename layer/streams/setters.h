@@ -4,6 +4,7 @@
 // when, is not known: all are treated alike.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -147,16 +148,16 @@ class Setters {
   void forget(FunctionState& function, Handle handle, bool surely) noexcept {
     const env::MutexLock guard(mutex_);
     frequent_.clear();
-    if (const auto own = own_.find(handle); own != own_.end()) {
-      if (surely) {
-        own_.erase(own);
-      } else {
-        own->second.renew();
-      }
+    const auto own = own_.find(handle);
+    const bool was_set = own != own_.end();
+    if (was_set && surely) {
+      own_.erase(own);
+    } else if (was_set) {
+      own->second.renew();
     }
     const auto group = groups_.find(function.name);
     if (group != groups_.end() && std::erase(group->second.functions, &function) != 0) {
-      if (!group->second.state.empty()) {
+      if (was_set) {
         group->second.state.renew();
         notify(group->second);
       }
@@ -193,8 +194,15 @@ class Setters {
 
   /// A handle of a kernel of this name is in use.
   void join(Group& group, Handle handle) noexcept REFRAIN_REQUIRES(mutex_) {
-    if (group.apart && !L::has_one_handle(handle)) {
-      group.apart = false;
+    if (!group.apart || L::has_one_handle(handle)) {
+      return;
+    }
+    group.apart = false;
+    const bool was_set =
+        own_.contains(handle) || std::ranges::any_of(group.functions, [this](const FunctionState* each) {
+          return own_.contains(each->handle.load(std::memory_order_relaxed));
+        });
+    if (was_set) {
       group.state.renew();
       notify(group);
     }

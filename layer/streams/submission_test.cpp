@@ -134,6 +134,39 @@ TEST_CASE("what is set of a kernel that has no other handle concerns no other ke
   }
 }
 
+TEST_CASE("a kernel that goes changes nothing for others of its name, unless something was set of it") {
+  Rig rig;
+  auto& setters = Setters<TestLayer>::all();
+  FunctionState& stays = Rig::kernel();
+  stays.name = "comes and goes";
+  setters.adopt(stays, stays.handle);
+  const auto set = [&](const FunctionState& kernel, std::uint64_t value) {
+    REQUIRE(setters.of_function(test::kHostCall, kernel.handle, 1, value, [] { return 0; }) == 0);
+  };
+  const auto changes = [&](bool is_set, bool surely) {
+    FunctionState& passing = Rig::kernel();
+    passing.name = stays.name;
+    setters.adopt(passing, passing.handle);
+    if (is_set) {
+      set(passing, 5);
+    }
+    const std::uint64_t before = stays.state;
+    CHECK(passing.state == before);
+    setters.forget(passing, passing.handle, surely);
+    return stays.state != before;
+  };
+  const bool surely = GENERATE(true, false);
+  CHECK(stays.state == 0);
+  CHECK_FALSE(changes(false, surely));
+  CHECK(stays.state == 0);
+  set(stays, 7);
+  CHECK(stays.state != 0);
+  CHECK_FALSE(changes(false, surely));
+  CHECK(changes(true, surely));
+  CHECK_FALSE(changes(false, surely));
+  setters.forget(stays, stays.handle, true);
+}
+
 TEST_CASE("a setter of a kernel that was never launched submits nothing of what is held", "[promise-3]") {
   Rig rig;
   const Stretch stretch(rig);

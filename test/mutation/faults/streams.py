@@ -125,6 +125,11 @@ FAULTS = [
     Fault("kernels-not-told-what-was-set", "layer/streams/setters.h",
           old="notify(group);\n        },\n", new="},\n", promise=4,
           seen="A kernel's attribute changes in the middle of a loop, and its graph goes on with the old one."),
+    Fault("what-was-set-of-a-kernel-stays-known-when-it-goes", "layer/streams/setters.h",
+          old="if (was_set) {\n        group->second.state.renew();", new="if (false) {\n        group->second.state.renew();",
+          promise=4,
+          seen="Another kernel gets the handle of one that is gone, and the same attribute is set of it: graphs from before"
+               " stay in use."),
     Fault("setter-of-a-kernel-in-use-ends-nothing", "layer/streams/setters.h",
           old="!L::has_one_handle(function) || L::objects().functions.find(function) != nullptr", new="false", promise=4,
           seen="An attribute of a kernel is set while launches of it are held: they get it as well."),
