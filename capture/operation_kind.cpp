@@ -65,4 +65,8 @@ int word_count_of(OperationKind kind) noexcept {
   }
 }
 
+OperationKind without_words(OperationKind kind) noexcept {
+  return word_count_of(kind) > 0 ? OperationKind::kUnknown : kind;
+}
+
 }  // namespace refrain::capture

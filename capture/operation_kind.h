@@ -301,4 +301,8 @@ static_assert(kCount<PointersMigrate> == 1 && kCount<PointerPrefetch> == 1 && kC
 /// Number of words a record of this kind must have, or -1 if any number will do.
 int word_count_of(OperationKind kind) noexcept;
 
+/// The kind under which an operation of this one is recorded whose numbers are not known: kUnknown if records of its
+/// kind must have some.
+OperationKind without_words(OperationKind kind) noexcept;
+
 }  // namespace refrain::capture

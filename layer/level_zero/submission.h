@@ -173,7 +173,9 @@ ze_result_t submit_unheld(Call call, const char* why, Issue&& issue) noexcept {
   call.unholdable = why;
   call.token = mix(static_cast<Token>(call.kind), stable_name(call.entry_point));
   return submit(
-      call, [&](capture::OperationWriter& writer, Token token) { writer.begin(call.kind, token); }, issue);
+      call,
+      [&](capture::OperationWriter& writer, Token token) { writer.begin(capture::without_words(call.kind), token); },
+      issue);
 }
 
 }  // namespace refrain::layer::level_zero

@@ -186,7 +186,7 @@ StatusOf<L> submit_unheld(const replay::EntryPoint& entry_point, OperationKind k
   return submit<L>(
       call, stream(),
       [&](capture::OperationWriter& writer, Token token, bool) {
-        writer.begin(kind == OperationKind::kPointerCopy ? OperationKind::kOther : kind, token);
+        writer.begin(capture::without_words(kind), token);
         writer.finish();
       },
       issue);

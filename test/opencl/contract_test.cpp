@@ -7,6 +7,7 @@
 #include <string>
 
 #include "test/opencl/run_program.h"
+#include "test/support/captured.h"
 
 using run_program::Result;
 using run_program::run_mode;
@@ -38,9 +39,11 @@ void same_everywhere(const std::vector<std::string>& program, long least, double
       return mode == "default" ? run_mode(program, "replay", {{"REFRAIN_GATE", "1"}}, seconds)
                                : run_mode(program, mode, {}, seconds);
     };
+    child::no_capture_yet();
     const Result result = child::run_until_replayed(mode == "replay" ? least : 0, plain.output, one);
     show(result);
     CHECK(result.output == plain.output);
+    CHECK(child::capture_fault() == "");
     REQUIRE(result.reported);  // the proof that the layer was in
     CHECK(result.submissions > 0);
     CHECK(result.differences == 0);

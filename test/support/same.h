@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "test/support/captured.h"
 #include "test/support/child.h"
 
 namespace child {
@@ -26,9 +27,11 @@ void same_everywhere(const Run& run, long least) {
   for (const Way& way : ways()) {
     CAPTURE(way.seed, way.mode);
     const bool replay = way.mode == "replay";
+    no_capture_yet();
     const Result result = run_until_replayed(replay ? least : 0, plain.output, [&] { return run(way.mode, way.seed); });
     check_clean(result);
     CHECK(result.output == plain.output);
+    CHECK(capture_fault() == "");
     if (way.mode == "plain") {
       continue;  // the program itself leaves nothing open
     }

@@ -1,0 +1,34 @@
+// What a program's capture says of itself.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "capture/reader.h"
+#include "test/support/child.h"
+
+namespace child {
+
+/// Where runs in capture mode write to.
+inline std::string capture_file() {
+  return scratch("capture.rfn");
+}
+
+/// Before a run: what an earlier one has written is not taken for it.
+inline void no_capture_yet() {
+  std::filesystem::remove(capture_file());
+}
+
+/// Why the file of a program that ended by itself cannot be read; empty if it can, to its end. A program may end so
+/// early that it has none.
+inline std::string capture_fault() {
+  if (!std::filesystem::exists(capture_file())) {
+    return {};
+  }
+  std::string error;
+  const auto read = refrain::capture::read_capture(capture_file(), &error);
+  return error;
+}
+
+}  // namespace child
