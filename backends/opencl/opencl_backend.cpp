@@ -112,8 +112,11 @@ Status OpenClBackend::record(const capture::Graph& graph, std::span<const captur
   const capture::QueueInfo& queue = graph.queue_of(nodes[0]);
   const InventoryHeld shared(shared_, &graph_maker());  // nothing is freed meanwhile
   for (const capture::NodeIndex node : nodes) {
-    if (graph.queue_of(node).id != queue.id || !has_all(shared, graph.operation(node))) {
+    if (graph.queue_of(node).id != queue.id) {
       return {CL_INVALID_VALUE};
+    }
+    if (!has_all(shared, graph.operation(node))) {
+      return {CL_INVALID_VALUE, "memory that it names has been freed"};
     }
     if (!can_record(graph.operation(node), queue).ok) {
       return {CL_INVALID_OPERATION};

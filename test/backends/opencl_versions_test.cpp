@@ -200,22 +200,25 @@ TEST_CASE("versions: what names shared virtual memory that was freed is not reco
   const auto recorded = [&] {
     std::unique_ptr<backends::CommandBuffer> buffer;
     driver.finalized = 0;  // the fake one has one command buffer
-    return backend.record(graph, all_nodes(graph), &buffer).ok();
+    return backend.record(graph, all_nodes(graph), &buffer);
   };
   shared.add({.start = 0x10, .bytes = 8, .id = 1});
   shared.add({.start = 0x18, .bytes = 16, .id = 2});
   shared.add({.start = 0x30, .bytes = 8, .id = 3});
-  CHECK(recorded());
+  CHECK(recorded().ok());
   for (const backends::LiveMemory memory : {backends::LiveMemory{.start = 0x10, .bytes = 8, .id = 1},
                                             backends::LiveMemory{.start = 0x18, .bytes = 16, .id = 2},
                                             backends::LiveMemory{.start = 0x30, .bytes = 8, .id = 3}}) {
     INFO("object " << memory.id);
     shared.remove(memory.start);
-    CHECK_FALSE(recorded());
+    const backends::Status refused = recorded();
+    REQUIRE_FALSE(refused.ok());
+    REQUIRE(refused.why != nullptr);
+    CHECK(refused.why == std::string("memory that it names has been freed"));
     shared.add({.start = memory.start, .bytes = memory.bytes, .id = 4});  // at the same place
-    CHECK_FALSE(recorded());
+    CHECK_FALSE(recorded().ok());
     shared.add(memory);
-    CHECK(recorded());
+    CHECK(recorded().ok());
   }
 }
 

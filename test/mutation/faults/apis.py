@@ -147,7 +147,7 @@ OPENCL = [
           new="", promise=7, statement=True,
           seen="A kernel and its program live on for ever when a buffer goes while a graph is made."),
     Fault("shared-memory-that-is-gone-is-recorded", "backends/opencl/opencl_backend.cpp",
-          old=" || !has_all(shared, graph.operation(node))", new="", promise=1,
+          old="if (!has_all(shared, graph.operation(node)))", new="if (false)", promise=1,
           seen="A driver that looks for shared memory when a fill is recorded crashes where it was freed."),
     Fault("layer-works-in-secure-processes", CL + "init.cpp",
           old="env::in_secure_process()", new="false", promise=7,
