@@ -259,13 +259,13 @@ const char* why_not_by_kind(const OperationView& operation, const QueueInfo& que
     case OperationKind::kMarker:
     case OperationKind::kBarrier:
     case OperationKind::kFlush:
+    case OperationKind::kMigrate:
+    case OperationKind::kPointerMigrate:
     case OperationKind::kEventWait: return nullptr;
     case OperationKind::kHostFunction:  // of CUDA or HIP, where it is named by two addresses
       return operation.arguments().size() == 2 && operation.arguments()[0].kind == ArgumentKind::kHostPointer
                  ? nullptr
                  : kNoCommand;
-    case OperationKind::kPointerMigrate:
-      return operation.find<words::PointerPrefetchTo>() != nullptr ? nullptr : kNoCommand;
     default: return kNoCommand;
   }
 }

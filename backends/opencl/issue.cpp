@@ -197,6 +197,19 @@ Status OpenClBackend::issue(const OperationView& operation, std::span<const Even
                     count, list, event);
       break;
     }
+    case OperationKind::kPointerMigrate: {
+      const auto numbers = operation.words();  // flags, then perhaps a size for each pointer
+      std::vector<const void*> pointers;
+      for (std::size_t i = 0; i < operation.arguments().size(); ++i) {
+        pointers.push_back(record.pointer(i));
+      }
+      if (numbers.size() == 1 || numbers.size() == 1 + pointers.size()) {
+        status = call(d.clEnqueueSVMMigrateMem, queue, static_cast<cl_uint>(pointers.size()), pointers.data(),
+                      numbers.size() == 1 ? nullptr : numbers.data() + 1, cl_mem_migration_flags{numbers[0]}, count,
+                      list, event);
+      }
+      break;
+    }
     case OperationKind::kMarker:
     case OperationKind::kBarrier: status = issue_order(d, operation, queue, waits, event); break;
     case OperationKind::kFlush:

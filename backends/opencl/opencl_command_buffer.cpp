@@ -25,8 +25,10 @@ std::uint64_t fields_of(const LaunchUpdate& update) {
          (update.local == nullptr ? 0 : kUpdateLocalSize);
 }
 
+/// A migration is advice, which need not be followed: its place in the order is what counts.
 bool needs_no_command(OperationKind kind) {
-  return kind == OperationKind::kMarker || kind == OperationKind::kBarrier || kind == OperationKind::kFlush;
+  return kind == OperationKind::kMarker || kind == OperationKind::kBarrier || kind == OperationKind::kFlush ||
+         kind == OperationKind::kMigrate || kind == OperationKind::kPointerMigrate;
 }
 
 }  // namespace
@@ -55,6 +57,13 @@ const char* why_not_recordable(const DeviceFacts& facts, const OperationView& op
     case OperationKind::kMarker:
     case OperationKind::kBarrier:
     case OperationKind::kFlush: return nullptr;
+    // What is left out comes to the device when it is used there, which counts as time of the command buffer. What the
+    // host reads it reads later, and nobody measures that.
+    case OperationKind::kMigrate:
+    case OperationKind::kPointerMigrate:
+      return !operation.words().empty() && (operation.words()[0] & CL_MIGRATE_MEM_OBJECT_HOST) != 0
+                 ? "memory is fetched to the host between command buffers"
+                 : nullptr;
     case OperationKind::kPointerCopy:
     case OperationKind::kPointerFill:
       if (!facts.api.has_svm()) {
@@ -71,8 +80,6 @@ const char* why_not_recordable(const DeviceFacts& facts, const OperationView& op
     case OperationKind::kPointerMap:
     case OperationKind::kUnmap:
     case OperationKind::kPointerUnmap: return "OpenCL command buffers cannot map and unmap";
-    case OperationKind::kMigrate:
-    case OperationKind::kPointerMigrate: return "OpenCL command buffers have no migrations";
     case OperationKind::kPointerFree: return "OpenCL command buffers cannot free memory";
     case OperationKind::kHostFunction: return "OpenCL command buffers cannot call host functions";
     case OperationKind::kCommandBuffer: return "it is a command buffer of the application's own";
@@ -307,7 +314,7 @@ Status OpenClCommandBuffer::enqueue(std::span<const Event> waits, Event* done) n
   cl_int status = CL_SUCCESS;
   if (commands_ != 0) {
     status = facts_.api.enqueue(objects_.buffer, list, &made);
-  } else {  // markers and flushes only
+  } else {  // nothing that needs a command
     status = driver_.clEnqueueMarkerWithWaitList == nullptr
                  ? CL_INVALID_OPERATION
                  : driver_.clEnqueueMarkerWithWaitList(objects_.queue, static_cast<cl_uint>(list.size()),

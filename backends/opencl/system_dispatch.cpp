@@ -82,6 +82,7 @@ const cl_icd_dispatch* system_dispatch() {
     USE(clEnqueueBarrierWithWaitList)
     USE(clEnqueueSVMMemcpy)
     USE(clEnqueueSVMMemFill)
+    USE(clEnqueueSVMMigrateMem)
     USE(clGetExtensionFunctionAddressForPlatform)
 #undef USE
     return d;

@@ -12,6 +12,8 @@ const char* const kUnknownObject = "it names an object that Refrain did not see 
 const char* const kOtherContext = "its queue, objects and events may belong to different contexts";
 const char* const kOutOfRange = "it reaches beyond an object, or its ranges overlap";
 const char* const kSize = "its sizes are not valid";
+const char* const kNoMigration = "it names no memory, or flags that are not known";
+constexpr cl_mem_migration_flags kMigrations = CL_MIGRATE_MEM_OBJECT_HOST | CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED;
 
 /// The records of what a command names; a doubt if they are unknown, of another context, or not for every device.
 const char* find(const QueueState& queue, cl_mem handle, capture::ArgumentKind kind,
@@ -273,6 +275,35 @@ const char* doubt_fill_image(const QueueState& queue, const Box& to, const void*
   const MemoryState* image = nullptr;
   const char* doubt = find_box(queue, to, region, &image);
   return doubt != nullptr || colour != nullptr ? doubt : "it has no colour";
+}
+
+const char* doubt_migrate(const QueueState& queue, std::span<const cl_mem> memory,
+                          cl_mem_migration_flags flags) noexcept {
+  if (memory.empty() || (flags & ~kMigrations) != 0) {
+    return kNoMigration;
+  }
+  for (const cl_mem handle : memory) {
+    const MemoryState* known = objects.memory.find(handle_of(handle));
+    if (known == nullptr) {
+      return kUnknownObject;
+    }
+    if (doubtful_argument(*known, queue.slot.info.context)) {
+      return kOtherContext;
+    }
+  }
+  return nullptr;
+}
+
+const char* doubt_pointer_migrate(const QueueState& queue, std::span<const void* const> pointers,
+                                  std::span<const std::size_t> sizes, cl_mem_migration_flags flags) noexcept {
+  if (pointers.empty() || (flags & ~kMigrations) != 0) {
+    return kNoMigration;
+  }
+  const char* doubt = nullptr;
+  for (std::size_t i = 0; i < pointers.size() && doubt == nullptr; ++i) {
+    doubt = doubt_shared(queue, pointers[i], sizes.empty() ? 0 : sizes[i]);
+  }
+  return doubt;
 }
 
 const char* doubt_wait(const QueueState& queue, EventState& event) noexcept {

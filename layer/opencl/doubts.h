@@ -7,6 +7,8 @@
 // refused ones are never part of what repeats. These functions are about the rest.
 #pragma once
 
+#include <span>
+
 #include "layer/opencl/objects.h"
 
 namespace refrain::layer::opencl {
@@ -61,6 +63,14 @@ struct Box {
                                              const size_t* region) noexcept;
 [[nodiscard]] const char* doubt_fill_image(const QueueState& queue, const Box& to, const void* colour,
                                            const size_t* region) noexcept;
+
+/// A command buffer leaves migrations out, and the driver is not asked.
+[[nodiscard]] const char* doubt_migrate(const QueueState& queue, std::span<const cl_mem> memory,
+                                        cl_mem_migration_flags flags) noexcept;
+/// `sizes`: none, or one for each pointer.
+[[nodiscard]] const char* doubt_pointer_migrate(const QueueState& queue, std::span<const void* const> pointers,
+                                                std::span<const std::size_t> sizes,
+                                                cl_mem_migration_flags flags) noexcept;
 
 /// An event in a wait list. Asks the driver for the event's context if that is not known yet.
 [[nodiscard]] const char* doubt_wait(const QueueState& queue, EventState& event) noexcept;

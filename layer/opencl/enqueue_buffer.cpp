@@ -293,7 +293,9 @@ cl_int wrap::clEnqueueMigrateMemObjects(cl_command_queue queue, cl_uint objects_
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueMigrateMemObjects(queue, objects_count, memory, flags, count, driver_waits, result);
       },
-      &no_doubt);
+      [&](const QueueState& on) {
+        return doubt_migrate(on, {memory, memory == nullptr ? 0 : objects_count}, flags);
+      });
 }
 
 }  // namespace refrain::layer::opencl

@@ -169,13 +169,17 @@ cl_int wrap::clEnqueueSVMMigrateMem(cl_command_queue queue, cl_uint pointer_coun
           writer.word(sizes[i]);
         }
         for (cl_uint i = 0; pointers != nullptr && i < pointer_count; ++i) {
-          writer.argument_handle(ArgumentKind::kPointer, 0, reinterpret_cast<std::uint64_t>(pointers[i]));
+          const std::uint64_t address = handle_of(pointers[i]);
+          writer.argument_handle(ArgumentKind::kPointer, shared_memory_at(address), address);
         }
       },
       [&](const cl_event* driver_waits, cl_event* result) {
         return target.clEnqueueSVMMigrateMem(queue, pointer_count, pointers, sizes, flags, count, driver_waits, result);
       },
-      &no_doubt);
+      [&](const QueueState& on) {
+        const std::size_t given = pointers == nullptr ? 0 : pointer_count;
+        return doubt_pointer_migrate(on, {pointers, given}, {sizes, sizes == nullptr ? 0 : given}, flags);
+      });
 }
 
 }  // namespace refrain::layer::opencl

@@ -222,3 +222,39 @@ TEST_CASE_METHOD(Fixture, "the clone of a kernel that cannot be held cannot be h
   wrap::clReleaseKernel(clone);
   ::clSVMFree(context, memory);
 }
+
+TEST_CASE_METHOD(Fixture, "migrations of memory of the context may be held, which the driver would not refuse",
+                 "[promise-5]") {
+  const QueueState& known = for_everything(queue);
+  const Fixture there;
+  constexpr cl_mem_migration_flags kBoth = CL_MIGRATE_MEM_OBJECT_HOST | CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED;
+  const auto buffers = [&](std::vector<cl_mem> all, cl_mem_migration_flags flags) {
+    return doubt_migrate(known, all, flags) == nullptr;
+  };
+  CHECK(buffers({x, y}, 0));
+  CHECK(buffers({x}, kBoth));
+  CHECK_FALSE(buffers({}, 0));
+  CHECK_FALSE(buffers({x}, 8));
+  CHECK_FALSE(buffers({x, there.x}, 0));
+  CHECK_FALSE(buffers({nullptr}, 0));
+  auto* memory = static_cast<std::byte*>(wrap::clSVMAlloc(context, CL_MEM_READ_WRITE, 64, 0));
+  REQUIRE(memory != nullptr);
+  std::byte own[16] = {};
+  const auto pointers = [&](std::vector<const void*> all, std::vector<std::size_t> sizes) {
+    return doubt_pointer_migrate(known, all, sizes, 0) == nullptr;
+  };
+  CHECK(pointers({memory, memory + 16}, {64, 48}));
+  CHECK(pointers({memory}, {}));
+  CHECK_FALSE(pointers({memory, memory + 16}, {64, 49}));
+  CHECK_FALSE(pointers({own}, {}));
+  CHECK_FALSE(pointers({}, {}));
+  const void* const start = memory;
+  const std::uint64_t before = not_to_be_held();
+  CHECK(wrap::clEnqueueMigrateMemObjects(queue, 1, &x, 0, 0, nullptr, nullptr) == CL_SUCCESS);
+  CHECK(not_to_be_held() == before);
+  CHECK(wrap::clEnqueueMigrateMemObjects(queue, 0, nullptr, 0, 0, nullptr, nullptr) != CL_SUCCESS);
+  CHECK(not_to_be_held() == before + 1);
+  CHECK(wrap::clFinish(queue) == CL_SUCCESS);
+  wrap::clSVMFree(context, memory);
+  CHECK_FALSE(pointers({start}, {}));
+}

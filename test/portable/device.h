@@ -170,6 +170,8 @@ class Device {
   virtual void read(Queue* queue, void* to, Range from, std::size_t bytes, const Order& order = {}) = 0;
   /// `function` must not call the API.
   virtual void host_function(Queue* queue, void (*function)(void*), void* data, const Order& order = {}) = 0;
+  /// To the device, from an offset that is a multiple of 8; from any other to the host, or, where there is only one
+  /// direction, as advice.
   virtual void prefetch(Queue* queue, Range what, std::size_t bytes, const Order& order = {}) = 0;
   /// Into pinned memory, by the queue itself.
   virtual void write_value(Queue* /*queue*/, Range /*to*/, Word /*value*/, const Order& /*order*/ = {}) {}

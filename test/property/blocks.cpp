@@ -360,7 +360,7 @@ bool BlockMaker::fit(const Owned& owned, const Block& block, Step* step) {
     case Kind::kWriteValue: return can(Feature::kWriteValue) && place(step->to) == Place::kPinned;
     case Kind::kLook:
     case Kind::kScribble: return place(step->to) == Place::kPinned;
-    case Kind::kPrefetch: return can(Feature::kPrefetch) && plain(step->to);
+    case Kind::kPrefetch: return can(Feature::kPrefetch) && !program_.in_order[static_cast<std::size_t>(step->to)];
     case Kind::kGraph:
       // A command buffer is for queues of one kind.
       if (owned.graphs.empty() || program_.queues[static_cast<std::size_t>(step->queue)] == QueueKind::kOutOfOrder) {

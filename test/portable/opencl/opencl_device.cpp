@@ -234,10 +234,16 @@ class ClDevice : public Device {
         },
         &call, sizeof(call), 0, nullptr, nullptr, o.count(), o.list(), o.event()));
   }
-  void prefetch(Queue* queue, Range what, std::size_t, const Order& order) override {
+  void prefetch(Queue* queue, Range what, std::size_t bytes, const Order& order) override {
     Ordered o(order);
-    CALL_CL(
-        clEnqueueMigrateMemObjects(native(queue), 1, &native(what.memory)->buffer, 0, o.count(), o.list(), o.event()));
+    const ClMemory& memory = *native(what.memory);
+    const cl_mem_migration_flags to = what.offset % 8 == 0 ? 0 : CL_MIGRATE_MEM_OBJECT_HOST;
+    if (memory.shared == nullptr) {
+      CALL_CL(clEnqueueMigrateMemObjects(native(queue), 1, &memory.buffer, to, o.count(), o.list(), o.event()));
+      return;
+    }
+    const void* start = memory.shared + what.offset;
+    CALL_CL(clEnqueueSVMMigrateMem(native(queue), 1, &start, &bytes, to, o.count(), o.list(), o.event()));
   }
   void record(Queue* queue, Event* event) override {
     Ordered o(Order{{}, event});
