@@ -110,7 +110,7 @@ ze_result_t LevelZeroCommandBuffer::fill(ListInstance& instance, const capture::
     if (mutable_ && operation.kind() == OperationKind::kKernel) {
       instance.arguments.add(*list_->updates, instance.list, operation);
     }
-    status = backend_.append_to(instance.list, operation);
+    status = backend_.append_to(instance.list, list_->device, operation);
     backend_.graph_maker().goes_on();
   }
   if (queued && status == ZE_RESULT_SUCCESS) {

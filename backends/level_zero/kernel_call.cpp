@@ -10,6 +10,17 @@ using capture::OperationKind;
 using capture::OperationView;
 namespace words = capture::words;
 
+namespace {
+
+/// Of a kPointerMigrate.
+bool is_advice(const OperationView& operation) noexcept {
+  const auto arguments = operation.arguments();
+  return arguments.size() > 1 && arguments[1].kind == ArgumentKind::kValue &&
+         arguments[1].size == sizeof(ze_memory_advice_t);
+}
+
+}  // namespace
+
 int arguments_before_events(const OperationView& operation) noexcept {
   switch (operation.kind()) {
     case OperationKind::kKernel: {
@@ -25,7 +36,7 @@ int arguments_before_events(const OperationView& operation) noexcept {
     case OperationKind::kPointerCopy:
     case OperationKind::kPointerFill:
     case OperationKind::kCopyBufferRect: return 2;
-    case OperationKind::kPointerMigrate: return 1;
+    case OperationKind::kPointerMigrate: return is_advice(operation) ? 2 : 1;
     case OperationKind::kBarrier:
     case OperationKind::kEventWait:
     case OperationKind::kEventRecord:
@@ -131,8 +142,8 @@ ze_result_t append_region(const LevelZeroDriver& driver, const OperationView& op
 
 }  // namespace
 
-ze_result_t append(const LevelZeroDriver& driver, const OperationView& operation, ze_command_list_handle_t list,
-                   ze_kernel_handle_t kernel) {
+ze_result_t append(const LevelZeroDriver& driver, const OperationView& operation, ze_device_handle_t device,
+                   ze_command_list_handle_t list, ze_kernel_handle_t kernel) {
   CommandEvents events;
   if (!events.read(operation)) {
     return ZE_RESULT_ERROR_INVALID_ARGUMENT;
@@ -152,9 +163,15 @@ ze_result_t append(const LevelZeroDriver& driver, const OperationView& operation
                                                   waits);
     }
     case OperationKind::kCopyBufferRect: return append_region(driver, operation, list, events);
-    case OperationKind::kPointerMigrate:
-      return driver.zeCommandListAppendMemoryPrefetch(list, pointer(operation, 0),
-                                                      operation.as<words::PointerPrefetch>().bytes);
+    case OperationKind::kPointerMigrate: {
+      const std::uint64_t bytes = operation.as<words::PointerPrefetch>().bytes;
+      if (!is_advice(operation)) {
+        return driver.zeCommandListAppendMemoryPrefetch(list, pointer(operation, 0), bytes);
+      }
+      ze_memory_advice_t advice{};
+      std::memcpy(&advice, operation.value_of(1).data(), sizeof(advice));
+      return driver.zeCommandListAppendMemAdvise(list, device, pointer(operation, 0), bytes, advice);
+    }
     case OperationKind::kBarrier: return driver.zeCommandListAppendBarrier(list, events.signal, count, waits);
     case OperationKind::kEventWait: return driver.zeCommandListAppendWaitOnEvents(list, count, waits);
     case OperationKind::kEventRecord: return driver.zeCommandListAppendSignalEvent(list, events.signal);

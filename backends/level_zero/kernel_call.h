@@ -8,7 +8,7 @@
 //   kPointerCopy     words: bytes, 0. Arguments: destination, source, then events
 //   kPointerFill     words: bytes. Arguments: destination, pattern, then events
 //   kCopyBufferRect  words as there. Arguments: source, destination (pointers), then events
-//   kPointerMigrate  words: bytes. Arguments: pointer, signal
+//   kPointerMigrate  words: bytes. Arguments: pointer, signal; of advice: pointer, one kValue: which, signal
 //   kBarrier, kEventWait, kEventRecord (signals one)
 //                    only events
 //   kOther           resets the event that stands in the place of the signal
@@ -42,9 +42,9 @@ struct CommandEvents {
   bool read(const capture::OperationView& operation);
 };
 
-/// Appends the record's command to `list`. `kernel`: a kernel object of ours for kKernel, which nobody else may use
-/// meanwhile; it is left with the record's arguments.
-ze_result_t append(const LevelZeroDriver& driver, const capture::OperationView& operation,
+/// Appends the record's command to `list`, which is of `device`. `kernel`: a kernel object of ours for kKernel, which
+/// nobody else may use meanwhile; it is left with the record's arguments.
+ze_result_t append(const LevelZeroDriver& driver, const capture::OperationView& operation, ze_device_handle_t device,
                    ze_command_list_handle_t list, ze_kernel_handle_t kernel);
 
 }  // namespace refrain::backends

@@ -78,7 +78,7 @@ Status LevelZeroBackend::issue(const OperationView& operation, std::span<const E
     if (const ze_result_t refused = memory_.events().before(operation); refused != ZE_RESULT_SUCCESS) {
       return {static_cast<int>(refused)};
     }
-    const ze_result_t status = append_to(list.handle, operation);
+    const ze_result_t status = append_to(list.handle, list.device, operation);
     list.appended.fetch_add(1, std::memory_order_relaxed);
     return {static_cast<int>(status)};
   } catch (...) {
@@ -170,9 +170,10 @@ void LevelZeroBackend::forget_function(capture::FunctionId function) noexcept {
   functions_.erase(found);
 }
 
-ze_result_t LevelZeroBackend::append_to(ze_command_list_handle_t list, const OperationView& operation) {
+ze_result_t LevelZeroBackend::append_to(ze_command_list_handle_t list, ze_device_handle_t device,
+                                        const OperationView& operation) {
   if (operation.kind() != OperationKind::kKernel) {
-    return append(driver_, operation, list, nullptr);
+    return append(driver_, operation, device, list, nullptr);
   }
   const env::MutexLock guard(kernels_mutex_);
   const auto found = functions_.find(operation.header().function);
@@ -190,7 +191,7 @@ ze_result_t LevelZeroBackend::append_to(ze_command_list_handle_t list, const Ope
       return status;
     }
   }
-  return append(driver_, operation, list, function.kernel);
+  return append(driver_, operation, device, list, function.kernel);
 }
 
 /// Makes the list's queue, if graphs cannot be appended to the list itself.

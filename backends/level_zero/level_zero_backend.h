@@ -83,7 +83,8 @@ class LevelZeroBackend final : public Backend {
   void retire(LevelZeroCommandBuffer& buffer) noexcept;
   /// Appends a record's command; kernels are launched through a kernel object of ours, one per function, which keeps
   /// what is appended apart from what the application sets. May throw std::bad_alloc.
-  ze_result_t append_to(ze_command_list_handle_t list, const capture::OperationView& operation);
+  ze_result_t append_to(ze_command_list_handle_t list, ze_device_handle_t device,
+                        const capture::OperationView& operation);
 
  private:
   struct Function {

@@ -1,5 +1,7 @@
 // Commands other than launches.
 
+#include <span>
+
 #include "layer/level_zero/submission.h"
 
 namespace refrain::layer::level_zero {
@@ -15,12 +17,14 @@ const char* const kImage = "copies of images are not recorded";
 struct Target {
   ArgumentKind kind = ArgumentKind::kHostPointer;
   ObjectId id = 0;
+  capture::MemoryPlace place = capture::MemoryPlace::kDevice;
 };
 Target target_of(const void* pointer, std::size_t bytes) noexcept {
   const std::uint64_t address = handle_of(pointer);
   const Place place = memory_at(address);
-  return place.id != 0 && bytes <= place.bytes - (address - place.start) ? Target{ArgumentKind::kPointer, place.id}
-                                                                         : Target{};
+  return place.id != 0 && bytes <= place.bytes - (address - place.start)
+             ? Target{ArgumentKind::kPointer, place.id, place.kind}
+             : Target{};
 }
 
 /// The bytes from the first to the last of a region, where rows and slices are so far apart.
@@ -197,6 +201,30 @@ ze_result_t wrap::zeCommandListAppendMemoryPrefetch(ze_command_list_handle_t lis
       [&] { return next.zeCommandListAppendMemoryPrefetch(list, memory, bytes); });
 }
 
+ze_result_t wrap::zeCommandListAppendMemAdvise(ze_command_list_handle_t list, ze_device_handle_t device,
+                                               const void* memory, size_t bytes, ze_memory_advice_t advice) noexcept {
+  const Target target = target_of(memory, bytes);
+  Call call{entry::zeCommandListAppendMemAdvise, OperationKind::kPointerMigrate, list};
+  // Whether the driver takes it depends on the kind of memory.
+  call.token = mix(mix(mix(static_cast<Token>(OperationKind::kPointerMigrate), bytes), advice),
+                   static_cast<std::uint64_t>(target.place) + 1);
+  const ListState* const known = objects.lists.find(handle_of(list));
+  if (target.id == 0) {
+    call.unholdable = kPageable;
+  } else if (known == nullptr || known->list.device != device) {
+    call.unholdable = "it is advice for another device than its command list's";
+  }
+  return submit(
+      call,
+      [&](capture::OperationWriter& writer, Token token) {
+        writer.begin(OperationKind::kPointerMigrate, token);
+        writer.words(words::PointerPrefetch{.bytes = bytes});
+        writer.argument_handle(target.kind, target.id, handle_of(memory));
+        writer.argument(ArgumentKind::kValue, 0, std::as_bytes(std::span(&advice, 1)));
+      },
+      [&] { return next.zeCommandListAppendMemAdvise(list, device, memory, bytes, advice); });
+}
+
 namespace {
 
 /// Commands with nothing but events.
@@ -268,12 +296,5 @@ UNHELD(zeCommandListAppendImageCopyFromMemory, kImage,
         ze_event_handle_t signal, uint32_t count, ze_event_handle_t* waits),
        (list, to, from, place, signal, count, waits))
 #undef UNHELD
-
-ze_result_t wrap::zeCommandListAppendMemAdvise(ze_command_list_handle_t list, ze_device_handle_t device,
-                                               const void* memory, size_t bytes, ze_memory_advice_t advice) noexcept {
-  return submit_unheld({entry::zeCommandListAppendMemAdvise, OperationKind::kUnknown, list},
-                       "advice about memory is not recorded",
-                       [&] { return next.zeCommandListAppendMemAdvise(list, device, memory, bytes, advice); });
-}
 
 }  // namespace refrain::layer::level_zero

@@ -183,7 +183,12 @@ class ZeDevice : public Device {
     }
     {
       const Ordered o(events_, queue, {});
-      CALL_ZE(zeCommandListAppendMemoryPrefetch(native(queue), native(what), bytes));
+      if (what.offset % 8 == 0) {
+        CALL_ZE(zeCommandListAppendMemoryPrefetch(native(queue), native(what), bytes));
+      } else {
+        CALL_ZE(zeCommandListAppendMemAdvise(native(queue), device_, native(what), bytes,
+                                             ZE_MEMORY_ADVICE_SET_PREFERRED_LOCATION));
+      }
     }
     if (order.event != nullptr) {
       record(queue, order.event);
