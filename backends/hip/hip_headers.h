@@ -70,6 +70,8 @@ hipError_t hipEventRecord_spt(hipEvent_t event, hipStream_t stream);
 hipError_t hipEventRecordWithFlags(hipEvent_t event, hipStream_t stream, unsigned int flags);
 hipError_t hipLaunchHostFunc(hipStream_t stream, void (*function)(void*), void* data);
 hipError_t hipLaunchHostFunc_spt(hipStream_t stream, void (*function)(void*), void* data);
+hipError_t hipMemPrefetchAsync_v2(const void* memory, std::size_t bytes, hipMemLocation to, unsigned int flags,
+                                  hipStream_t stream);
 hipError_t hipMemsetAsync_spt(void* to, int value, std::size_t bytes, hipStream_t stream);
 hipError_t hipMemcpy2DAsync_spt(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                                 std::size_t width, std::size_t height, hipMemcpyKind kind, hipStream_t stream);

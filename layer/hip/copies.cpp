@@ -91,6 +91,23 @@ hipError_t wrap::hipMemPrefetchAsync(const void* memory, size_t bytes, int devic
                                      [&] { return library.hipMemPrefetchAsync(memory, bytes, device, stream); });
 }
 
+hipError_t wrap::hipMemPrefetchAsync_v2(const void* memory, size_t bytes, hipMemLocation to, unsigned int flags,
+                                        hipStream_t stream) noexcept {
+  using To = capture::words::PointerPrefetchTo;
+  const auto issue = [&] { return library.hipMemPrefetchAsync_v2(memory, bytes, to, flags, stream); };
+  const To numbers = {.bytes = bytes,
+                      .kind = static_cast<std::uint32_t>(to.type),
+                      .place = static_cast<std::uint32_t>(to.id),
+                      .flags = flags};
+  if ((numbers.kind != To::kToDevice && numbers.kind != To::kToHost) || flags != 0) {
+    return streams::submit_unheld<HipLayer>(entry::hipMemPrefetchAsync_v2, OperationKind::kOther,
+                                            "it fetches memory to a place that Refrain does not know", stream,
+                                            DefaultStream::kLegacy, issue);
+  }
+  return streams::prefetch<HipLayer>(entry::hipMemPrefetchAsync_v2, handle_of(memory), numbers, stream,
+                                     DefaultStream::kLegacy, issue);
+}
+
 #define COPY_ROWS(name, by_default)                                                                                  \
   hipError_t wrap::name(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height, \
                         hipMemcpyKind kind, hipStream_t stream) noexcept {                                           \

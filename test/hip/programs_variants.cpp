@@ -44,6 +44,13 @@ namespace {
 constexpr Word kCount = 32;
 constexpr std::size_t kBytes = kCount * sizeof(Word);
 
+CUdeviceptr managed_memory() {
+  CUdeviceptr made = 0;
+  CHECK_CU(cuMemAllocManaged(&made, kBytes, CU_MEM_ATTACH_GLOBAL));
+  CHECK_CU(cuMemsetD32(made, 1, kCount));
+  return made;
+}
+
 struct Work {
   explicit Work(bool own) : stream(own ? hipStreamPerThread : make_stream()), spt(own ? nullptr : stream) {}
 
@@ -53,6 +60,7 @@ struct Work {
   hipFunction_t scale_function = gpu.function("scale");
   CUdeviceptr x = filled(kCount, 1);
   CUdeviceptr y = filled(kCount, 2);
+  CUdeviceptr managed = managed_memory();
   Word* given = pinned(kCount);
   Word* taken = pinned(kCount);
   hipEvent_t event = make_event();
@@ -124,6 +132,12 @@ void* found_by(LookUp&& look_up) {
 
 const Kind kKinds[] = {
     {"nothing", [](Work&, Word) {}},
+    {"prefetch by the newer call",
+     [](Work& work, Word i) {
+       CHECK_CU(hipMemPrefetchAsync_v2(in_hip(work.managed), kBytes, {hipMemLocationTypeDevice, 0}, 0, work.stream));
+       work.launch(work.managed, i);
+       CHECK_CU(hipMemcpyDtoDAsync(in_hip(work.y), in_hip(work.managed), kBytes, work.stream));
+     }},
     {"launch of the program's own kernel",
      [](Work& work, Word i) {
        work.launch(work.y, i, [&](hipFunction_t, void** parameters) {

@@ -242,10 +242,18 @@ inline CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D* copy, CUstream stream) noex
   }
   return status;
 }
-// What HIP has nothing for: fills of rows with words.
-inline CUresult cuMemsetD2D32Async(CUdeviceptr, std::size_t, unsigned, std::size_t, std::size_t, CUstream) noexcept {
-  return hipErrorNotSupported;
+/// A column of words, byte by byte: versions of the runtime have no fills of rows with words, or do not agree whether
+/// their width counts bytes or words.
+inline CUresult cuMemsetD2D32Async(CUdeviceptr to, std::size_t pitch, unsigned value, std::size_t width,
+                                   std::size_t height, CUstream stream) noexcept {
+  CUresult status = width == 1 ? hipSuccess : hipErrorNotSupported;
+  for (std::size_t i = 0; i < sizeof(value) && status == hipSuccess; ++i) {
+    status = hipMemset2DAsync(in_hip(to + i), pitch, static_cast<int>(value >> 8 * i & 0xFFU), 1, height, stream);
+  }
+  return status;
 }
+extern "C" hipError_t hipMemPrefetchAsync_v2(const void* memory, std::size_t bytes, hipMemLocation to, unsigned flags,
+                                             hipStream_t stream);
 enum CUmemLocationType { CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_LOCATION_TYPE_HOST };
 struct CUmemLocation {
   CUmemLocationType type;
@@ -253,8 +261,11 @@ struct CUmemLocation {
 };
 inline CUresult cuMemPrefetchAsync(CUdeviceptr memory, std::size_t bytes, CUmemLocation to, unsigned,
                                    CUstream stream) noexcept {
-  return hipMemPrefetchAsync(in_hip(memory), bytes, to.type == CU_MEM_LOCATION_TYPE_HOST ? hipCpuDeviceId : to.id,
-                             stream);
+  if (to.type == CU_MEM_LOCATION_TYPE_DEVICE) {
+    return hipMemPrefetchAsync(in_hip(memory), bytes, to.id, stream);
+  }
+  constexpr auto kHost = static_cast<hipMemLocationType>(2);  // as newer headers have it
+  return hipMemPrefetchAsync_v2(in_hip(memory), bytes, {kHost, 0}, 0, stream);
 }
 using CUmem_advise = hipMemoryAdvise;
 inline constexpr CUmem_advise CU_MEM_ADVISE_SET_READ_MOSTLY = hipMemAdviseSetReadMostly;

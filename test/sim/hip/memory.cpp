@@ -109,6 +109,9 @@ CALL(_Z22hipCreateSurfaceObjectPP13__hip_surfacePK15hipResourceDesc,
      }())
 SUBMITS(hipMemPrefetchAsync, (const void* memory, std::size_t bytes, int, hipStream_t stream),
         sim::prefetch(stream, false, address_of(memory), bytes))
+SUBMITS(hipMemPrefetchAsync_v2,
+        (const void* memory, std::size_t bytes, hipMemLocation, unsigned flags, hipStream_t stream),
+        flags != 0 ? Status::kInvalidValue : sim::prefetch(stream, false, address_of(memory), bytes))
 CALL(hipMemAdvise, (const void* memory, std::size_t bytes, hipMemoryAdvise, int),
      sim::advise(address_of(memory), bytes))
 CALL(hipFree, (void* memory), sim::free_memory("hipFree", address_of(memory)))
