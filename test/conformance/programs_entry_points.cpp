@@ -152,6 +152,34 @@ PROGRAM(prefetch) {
   bench.print("y", y);
 }
 
+namespace {
+
+void prefetch_between(Bench& bench, std::size_t offset) {
+  Memory* x = bench.memory(1);
+  Memory* y = bench.memory(100);  // where the kind of memory counts, of that which can be fetched
+  for (unsigned round = 0; round < kRounds; ++round) {
+    for (Word step = 0; step < 3; ++step) {
+      mix_in(bench.device, bench.queue, bench.mix_in, x, y, kWords, step);
+    }
+    bench.device.prefetch(bench.queue, {y, offset}, kBytes - offset);
+    for (Word step = 0; step < 3; ++step) {
+      mix_in(bench.device, bench.queue, bench.mix_in, y, x, kWords, step);
+    }
+    bench.device.synchronize(bench.queue);
+  }
+  bench.print("x", x);
+  bench.print("y", y);
+}
+
+}  // namespace
+
+PROGRAM(prefetch_to_device) {
+  prefetch_between(bench, 0);
+}
+PROGRAM(prefetch_to_host) {
+  prefetch_between(bench, sizeof(Word));
+}
+
 /// N submissions, N events, done in their order: whoever sees one done sees all before it done.
 PROGRAM(events) {
   constexpr std::size_t kEvents = 6;
