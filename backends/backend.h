@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/chunk_sizes.h"
 #include "backends/exclusive_call_yield.h"
 #include "backends/submission_pause.h"
 #include "capture/graph.h"
@@ -83,16 +84,6 @@ class CommandBuffer {
   [[nodiscard]] virtual bool busy() const noexcept = 0;
 };
 
-/// In which pieces a repeating stretch is best submitted, where the settings leave it open.
-struct ChunkSizes {
-  std::uint32_t first = 8;   ///< operations after a host call: small, so that the device starts soon
-  std::uint32_t growth = 4;  ///< each following piece is this many times as long …
-  std::uint32_t most = 128;  ///< … up to this
-  std::uint32_t last = 8;    ///< and before a wait they become shorter again in the same way, down to this
-  /// Instead of `most` for pieces over several queues, each of which is several short ones; 0: the same.
-  std::uint32_t most_of_several = 0;
-};
-
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -103,6 +94,9 @@ class Backend {
 
   [[nodiscard]] virtual Capabilities capabilities(const capture::QueueInfo& queue) noexcept = 0;
   virtual Recordable can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept = 0;
+
+  /// False: an operation that it records, but whose arguments CommandBuffer::update() never changes.
+  [[nodiscard]] virtual bool can_change(const capture::OperationView& /*operation*/) noexcept { return true; }
 
   /// Records `nodes` of `graph` (all of one queue, in an order that respects the edges) and
   /// finalizes. Every kernel node gets a private kernel object with the record's arguments. Slow;

@@ -273,6 +273,9 @@ const char* why_not_by_kind(const OperationView& operation, const QueueInfo& que
 }  // namespace
 
 const char* why_not_recordable(const OperationView& operation, const QueueInfo& queue) noexcept {
+  if (operation.has(kRecordable)) {
+    return nullptr;
+  }
   const char* why = why_not_by_kind(operation, queue);
   return why == nullptr && operation.has(kAtOnce) ? "it is never held: a report (refrain run --mode observe) says why"
                                                   : why;

@@ -194,9 +194,9 @@ void dump_graph(const Capture& capture, const Analysis& analysis, std::uint32_t 
       out.line("        {:2}: {}", i, value_text(arguments[i], operation.value_of(i), capture, places));
     }
     for (const WaitRef wait : operation.waits()) {
-      if (wait == kWaitEarlier || wait == kWaitForeign) {
+      if (leads_out(wait)) {
         out.line("        waits for {}",
-                 wait == kWaitEarlier ? "an operation before this graph" : "an event from elsewhere");
+                 is_earlier(wait) ? "an operation before this graph" : "an event from elsewhere");
       }
     }
     const auto [begin, end] = changes.equal_range(node);

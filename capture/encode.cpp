@@ -73,7 +73,7 @@ Payload graphs(std::span<const NewGraph> graphs) {
                          node.waits, node.value_bytes);
     }
     list.push_back(wire::CreateGraphDirect(builder, graph.id, graph.fingerprint, graph.queue_count, &nodes,
-                                           &graph.waits, &graph.arguments));
+                                           &graph.waits, &graph.arguments, &graph.outside));
   }
   return release(builder, wire::CreateGraphsDirect(builder, &list));
 }

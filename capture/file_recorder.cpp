@@ -406,7 +406,8 @@ void FileRecorder::write(Extent extent) {
                       [](const encode::NamedEntryPoint& entry) { return 64 + entry.name.size(); });
   }
   append_in_batches(RecordType::kGraphs, graphs_.take_graphs(), encode::graphs, [](const NewGraph& graph) {
-    return graph.nodes.size() * sizeof(NodeShape) + graph.waits.size() * 4 + graph.arguments.size() * 8;
+    return graph.nodes.size() * sizeof(NodeShape) + (graph.waits.size() + graph.outside.size()) * 4 +
+           graph.arguments.size() * 8;
   });
   append_in_batches(RecordType::kArguments, graphs_.take_sets(), encode::argument_sets,
                     [](const NewArgumentSet& set) { return 64 + set.places.size() * 12; });

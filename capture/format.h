@@ -67,6 +67,9 @@ inline constexpr std::uint32_t kSetNotStored = ~std::uint32_t{0};
 // A node's waits, as stored. 0 … : the node of the same graph with that number.
 inline constexpr std::int32_t kWaitsForEarlier = -1;  ///< an operation of the lane before this stretch
 inline constexpr std::int32_t kWaitsForForeign = -2;  ///< an event from elsewhere
+// Which event a wait that leads out is for: its number in the stretch among those of its kind, times 4, and
+inline constexpr std::uint32_t kRepeatedOutside = 1;  ///< kRepeatedWait
+inline constexpr std::uint32_t kOrderedOutside = 2;   ///< kOrderedWait
 
 /// What of a node a statistic is about.
 enum class SlotKind : std::uint8_t { kArgument = 0, kWord = 1, kQueue = 2 };

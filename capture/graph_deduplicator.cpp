@@ -32,9 +32,24 @@ std::int64_t difference(std::uint64_t now, std::uint64_t before, std::uint32_t w
 
 }  // namespace
 
+/// Few waits of a stretch lead out, and most of these for the same event.
+std::uint32_t GraphDeduplicator::number_of_outside(WaitRef wait) {
+  const WaitRef event = wait & ~(kOrderedWait | kRepeatedWait);
+  const auto [known, is_new] = outside_events_.try_emplace(event, 0);
+  if (is_new) {
+    known->second = static_cast<std::uint32_t>(std::ranges::count_if(
+        outside_events_, [event](const auto& other) { return is_internal(other.first) == is_internal(event); }));
+    --known->second;
+  }
+  return known->second * 4 + ((wait & kOrderedWait) != 0 ? format::kOrderedOutside : 0) +
+         ((wait & kRepeatedWait) != 0 ? format::kRepeatedOutside : 0);
+}
+
 void GraphDeduplicator::describe(std::span<const OperationView> operations) {
   nodes_.clear();
   waits_.clear();
+  outside_.clear();
+  outside_events_.clear();
   stretch_queues_.clear();
   arguments_.clear();
   std::size_t words = 0;
@@ -75,6 +90,9 @@ void GraphDeduplicator::describe(std::span<const OperationView> operations) {
         }
       }
       waits_.push_back(stored);
+      if (stored < 0) {
+        outside_.push_back(number_of_outside(wait));
+      }
     }
   }
   std::vector<std::uint32_t> in_order;
@@ -102,12 +120,15 @@ void GraphDeduplicator::charge(State& state, std::size_t bytes) {
 }
 
 GraphDeduplicator::State& GraphDeduplicator::find(std::span<const OperationView> operations) {
-  const std::uint64_t key = XXH3_64bits_withSeed(nodes_.data(), nodes_.size() * sizeof(NodeShape),
-                                                 XXH3_64bits(waits_.data(), waits_.size() * sizeof(waits_[0])));
+  const std::uint64_t key =
+      XXH3_64bits_withSeed(nodes_.data(), nodes_.size() * sizeof(NodeShape),
+                           XXH3_64bits(waits_.data(), waits_.size() * sizeof(waits_[0])) ^
+                               XXH3_64bits(outside_.data(), outside_.size() * sizeof(outside_[0])));
   const auto [from, to] = states_.equal_range(key);
   for (auto found = from; found != to; ++found) {
     State& state = *found->second;
-    if (state.nodes.size() == nodes_.size() && state.waits == waits_ && state.first.size() == arguments_.size() &&
+    if (state.nodes.size() == nodes_.size() && state.waits == waits_ && state.outside == outside_ &&
+        state.first.size() == arguments_.size() &&
         std::memcmp(state.nodes.data(), nodes_.data(), nodes_.size() * sizeof(NodeShape)) == 0) {
       used_.splice(used_.begin(), used_, state.used);
       return state;
@@ -119,6 +140,7 @@ GraphDeduplicator::State& GraphDeduplicator::find(std::span<const OperationView>
   state.key = key;
   state.nodes = nodes_;
   state.waits = waits_;
+  state.outside = outside_;
   state.first = state.last = arguments_;
   state.queue_count = static_cast<std::uint32_t>(stretch_queues_.size());
   used_.push_front(&state);
@@ -140,8 +162,10 @@ GraphDeduplicator::State& GraphDeduplicator::find(std::span<const OperationView>
   added.queue_count = state.queue_count;
   added.nodes = nodes_;
   added.waits = waits_;
+  added.outside = outside_;
   added.arguments = arguments_;
-  const std::size_t bytes = nodes_.size() * sizeof(NodeShape) + waits_.size() * 4 + arguments_.size() * 8;
+  const std::size_t bytes =
+      nodes_.size() * sizeof(NodeShape) + (waits_.size() + outside_.size()) * 4 + arguments_.size() * 8;
   news_bytes_ += bytes;
   charge(state, sizeof(State) + bytes + arguments_.size() * 8);
   return state;

@@ -34,6 +34,7 @@ struct NewGraph {
   std::uint32_t queue_count = 0;
   std::vector<NodeShape> nodes;
   std::vector<std::int32_t> waits;
+  std::vector<std::uint32_t> outside;
   std::vector<std::uint64_t> arguments;
 };
 
@@ -97,6 +98,7 @@ class GraphDeduplicator {
     std::uint32_t id = 0;
     std::vector<NodeShape> nodes;
     std::vector<std::int32_t> waits;
+    std::vector<std::uint32_t> outside;
     std::vector<std::uint64_t> first, last;  // argument arrays
     Hash128 last_hash;
     std::unordered_map<Hash128, std::uint32_t, HashOf> sets;
@@ -112,6 +114,7 @@ class GraphDeduplicator {
   };
 
   void describe(std::span<const OperationView> operations);
+  [[nodiscard]] std::uint32_t number_of_outside(WaitRef wait);
   State& find(std::span<const OperationView> operations);
   void make_slots(State& state) const;
   void count_changes(State& state);
@@ -132,6 +135,8 @@ class GraphDeduplicator {
   // The occurrence at hand.
   std::vector<NodeShape> nodes_;
   std::vector<std::int32_t> waits_;
+  std::vector<std::uint32_t> outside_;
+  std::unordered_map<WaitRef, std::uint32_t> outside_events_;
   std::vector<std::uint64_t> arguments_;
   std::vector<ObjectId> stretch_queues_;
 };

@@ -69,6 +69,7 @@ class LaneStream final : public Stream {
       commit();
     }
   }
+  void cut(const char* why, std::uint64_t time_ns) noexcept override { tagged(kCut, Cut{why, time_ns}); }
   void host_call_done(std::uint64_t time_ns) noexcept override { tagged(kHostCallDone, time_ns); }
   void region(const env::Region* region) noexcept override { tagged(kRegion, region); }
 
@@ -90,7 +91,7 @@ class LaneStream final : public Stream {
     }
   }
   /// Hands everything up to the mark to `visitor`: operation(view), host_call(name, time),
-  /// host_call_done(time) or region(region). Returns true if there was anything.
+  /// cut(why, time), host_call_done(time) or region(region). Returns true if there was anything.
   template <typename Visitor>
   bool drain(Visitor&& visitor) {
     bool any = false;
@@ -107,15 +108,12 @@ class LaneStream final : public Stream {
           read_ += sizeof(tag) + view.header().size;
           visitor.operation(view);
         } else if (tag == kRegion) {
-          const env::Region* region = nullptr;
-          std::memcpy(&region, entry + sizeof(tag), sizeof(region));
-          read_ += sizeof(tag) + sizeof(region);
-          visitor.region(region);
+          visitor.region(take<const env::Region*>());
         } else if (tag == kHostCallDone) {
-          std::uint64_t time_ns = 0;
-          std::memcpy(&time_ns, entry + sizeof(tag), sizeof(time_ns));
-          read_ += sizeof(tag) + sizeof(time_ns);
-          visitor.host_call_done(time_ns);
+          visitor.host_call_done(take<std::uint64_t>());
+        } else if (tag == kCut) {
+          const Cut cut = take<Cut>();
+          visitor.cut(cut.why, cut.time_ns);
         } else {
           const char* name = nullptr;
           std::uint64_t time_ns = 0;
@@ -139,6 +137,11 @@ class LaneStream final : public Stream {
   static constexpr std::uint64_t kOperation = 0;
   static constexpr std::uint64_t kRegion = 1;
   static constexpr std::uint64_t kHostCallDone = 2;
+  static constexpr std::uint64_t kCut = 3;
+  struct Cut {
+    const char* why = nullptr;
+    std::uint64_t time_ns = 0;
+  };
 
   struct Chunk {
     std::atomic<std::size_t> committed{0};
@@ -164,12 +167,20 @@ class LaneStream final : public Stream {
   }
   template <typename Value>
   void tagged(std::uint64_t tag, Value value) noexcept {
-    static_assert(sizeof(value) == sizeof(tag));
+    static_assert(sizeof(value) % sizeof(tag) == 0);
     if (std::byte* place = reserve(sizeof(tag) + sizeof(value))) {
       std::memcpy(place, &tag, sizeof(tag));
       std::memcpy(place + sizeof(tag), &value, sizeof(value));
       commit();
     }
+  }
+  /// What tagged() wrote.
+  template <typename Value>
+  [[nodiscard]] Value take() noexcept {
+    Value value{};
+    std::memcpy(&value, reading_->data() + read_ + sizeof(std::uint64_t), sizeof(value));
+    read_ += sizeof(std::uint64_t) + sizeof(value);
+    return value;
   }
   void commit() noexcept { current_->committed.store(used_, std::memory_order_release); }
   bool next_chunk(std::size_t bytes) noexcept;

@@ -33,6 +33,7 @@ TEST_CASE("a lane that waits for the writer goes on when there is none any more"
   struct Nobody {
     void operation(const OperationView&) {}
     void host_call(const char*, std::uint64_t) {}
+    void cut(const char*, std::uint64_t) {}
     void host_call_done(std::uint64_t /*time_ns*/) {}
     void region(const env::Region*) {}
   };

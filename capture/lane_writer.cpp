@@ -75,7 +75,7 @@ void LaneWriter::operation(const OperationView& operation) {
   open_written_ = false;
   if (operation.has(kBlocking)) {
     // The program waits for it, so it ends the stretch as any other host call does.
-    cut(blocking_name_of(operation.kind()), operation.header().time_ns + operation.header().host_ns);
+    end_stretch(blocking_name_of(operation.kind()), operation.header().time_ns + operation.header().host_ns);
   }
 }
 
@@ -83,7 +83,15 @@ void LaneWriter::host_call(const char* name, std::uint64_t time_ns) {
   if (std::exchange(skipping_, false)) {
     window_.skipped();
   } else if (has_open_stretch() || !window_.closed()) {
-    times_.host_call(cut(name, time_ns).entry_point, time_ns);
+    times_.host_call(end_stretch(name, time_ns).entry_point, time_ns);
+  }
+}
+
+void LaneWriter::cut(const char* why, std::uint64_t time_ns) {
+  if (std::exchange(skipping_, false)) {
+    window_.skipped();
+  } else if (has_open_stretch()) {
+    end_stretch(why, time_ns);
   }
 }
 
@@ -93,7 +101,7 @@ bool LaneWriter::skips(std::uint64_t now_ns) {
   return skipping_;
 }
 
-HostCallCount& LaneWriter::cut(const char* name, std::uint64_t time_ns) {
+HostCallCount& LaneWriter::end_stretch(const char* name, std::uint64_t time_ns) {
   const std::uint32_t number = calls_.number_of(name);
   HostCallCount& count = calls_.count(number);
   ++(splitter_.host_call(count.entry_point, time_ns) ? count.cuts : count.idle);

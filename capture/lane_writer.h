@@ -63,6 +63,7 @@ class LaneWriter final : public StretchSink {
   // From the stream.
   void operation(const OperationView& operation);
   void host_call(const char* name, std::uint64_t time_ns);
+  void cut(const char* why, std::uint64_t time_ns);
   void host_call_done(std::uint64_t time_ns) { times_.host_call_done(time_ns); }
   void region(const env::Region* region) noexcept { region_ = region; }
   // From the splitter.
@@ -83,7 +84,7 @@ class LaneWriter final : public StretchSink {
 
  private:
   bool skips(std::uint64_t now_ns);
-  HostCallCount& cut(const char* name, std::uint64_t time_ns);
+  HostCallCount& end_stretch(const char* name, std::uint64_t time_ns);
 
   LaneStream stream_;
   GraphDeduplicator& graphs_;

@@ -24,8 +24,16 @@ namespace refrain::capture {
 
 /// Waits of materialised operations that lead out of the graph. (Waits inside it are internal waits;
 /// node n has sequence number n + 1.)
-inline constexpr WaitRef kWaitEarlier = kInternalWait;  ///< sequence 0: an operation before this stretch
-inline constexpr WaitRef kWaitForeign = 1;              ///< an event from elsewhere
+/// … and the first event of each kind; equal ones are waits for one event of an occurrence, with the flags that they
+/// had.
+inline constexpr WaitRef kWaitEarlier = std::uint64_t{1} << 60U;  ///< of an operation before this stretch
+inline constexpr WaitRef kWaitForeign = 1;                        ///< from elsewhere
+[[nodiscard]] inline constexpr bool leads_out(WaitRef wait) noexcept {
+  return !is_internal(wait);
+}
+[[nodiscard]] inline constexpr bool is_earlier(WaitRef wait) noexcept {
+  return leads_out(wait) && (wait & kWaitEarlier) != 0;
+}
 
 /// How one argument (or number, or queue) of a node changed over all occurrences of its graph.
 struct SlotStatistic {

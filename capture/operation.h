@@ -95,7 +95,12 @@ enum OperationFlags : std::uint16_t {
   kBlocking = 1U << 1U,       ///< the call returns only when the work is done
   kWaitsForQueue = 1U << 2U,  ///< marker or barrier without wait list: after all earlier work of its queue
   kBlocksQueue = 1U << 3U,    ///< barrier: all later work of its queue comes after it
-  kAtOnce = 1U << 4U,         ///< in captures: never held or recorded, says the layer or the device's backend
+  // In captures, as the layer and the device's backend say:
+  kAtOnce = 1U << 4U,      ///< never held or recorded
+  kRecordable = 1U << 5U,  ///< held and recorded, whatever its kind
+  kBetween = 1U << 6U,     ///< held, but submitted between the parts of a graph: kAtOnce as well
+  kFixed = 1U << 7U,       ///< its arguments cannot be changed in a graph
+  kEndsHold = 1U << 8U,    ///< what is held leaves with it (replay::Submission::ends)
 };
 
 struct OperationHeader {

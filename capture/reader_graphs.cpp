@@ -82,7 +82,9 @@ CheckedGraph checked_graph(RecordView& record, const wire::Graph& content) {
   record.expect(graph.words >= graph.queue_count &&
                     format::stretch_bytes(nodes, graph.words - graph.queue_count, waits) <= format::kMaxStretchBytes,
                 "a graph that is larger than graphs may be");
+  const std::size_t outside = record.count(content.outside());
   std::size_t waits_used = 0;
+  std::size_t outside_used = 0;
   std::uint64_t words_used = content.queue_count();
   for (std::size_t i = 0; i < nodes; ++i) {
     const wire::Node& node = *content.nodes()->Get(static_cast<flatbuffers::uoffset_t>(i));
@@ -112,12 +114,20 @@ CheckedGraph checked_graph(RecordView& record, const wire::Graph& content) {
       const std::int32_t wait = content.waits()->Get(static_cast<flatbuffers::uoffset_t>(waits_used++));
       record.expect(wait >= format::kWaitsForForeign && wait < static_cast<std::int32_t>(i),
                     "a node that waits for a later one");
-      its_waits.push_back(wait == format::kWaitsForForeign   ? kWaitForeign
-                          : wait == format::kWaitsForEarlier ? kWaitEarlier
-                                                             : kInternalWait | (static_cast<std::uint64_t>(wait) + 1));
+      if (wait >= 0) {
+        its_waits.push_back(kInternalWait | (static_cast<std::uint64_t>(wait) + 1));
+        continue;
+      }
+      record.expect(outside == 0 || outside_used < outside, "a wait for an event that is not told");
+      const std::uint32_t told =
+          outside == 0 ? 0 : content.outside()->Get(static_cast<flatbuffers::uoffset_t>(outside_used++));
+      its_waits.push_back(((wait == format::kWaitsForForeign ? kWaitForeign : kWaitEarlier) + told / 4) |
+                          ((told & format::kOrderedOutside) != 0 ? kOrderedWait : 0) |
+                          ((told & format::kRepeatedOutside) != 0 ? kRepeatedWait : 0));
     }
   }
-  record.expect(waits_used == waits && words_used == graph.words, "a graph with parts that no node owns");
+  record.expect(outside_used == outside && waits_used == waits && words_used == graph.words,
+                "a graph with parts that no node owns");
   graph.arguments = reinterpret_cast<const std::uint64_t*>(content.arguments()->Data());
   check_arguments(record, graph, graph.arguments);
   return graph;

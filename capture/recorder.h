@@ -30,6 +30,8 @@ class Stream {
   /// `entry_point` is a name with static lifetime, e.g. "clFinish". Calls that cut nothing (no
   /// operation since the last one) are counted, not stored one by one.
   virtual void host_call(const char* entry_point, std::uint64_t time_ns) noexcept = 0;
+  /// The stretch ends, without a call that ends one: what comes is another one. `why` has static lifetime.
+  virtual void cut(const char* /*why*/, std::uint64_t /*time_ns*/) noexcept {}
   /// The host call that was told last has returned.
   virtual void host_call_done(std::uint64_t /*time_ns*/) noexcept {}
   /// What comes is in this region of the program's; null: in none.

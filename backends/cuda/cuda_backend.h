@@ -1,7 +1,6 @@
 // CUDA graphs as native command buffers; see backends/streams and kernel_call.h.
 #pragma once
 
-#include "backends/cuda/chunk_sizes.h"
 #include "backends/cuda/cuda_api.h"
 #include "backends/streams/stream_backend.h"
 

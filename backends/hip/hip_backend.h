@@ -15,7 +15,7 @@ class HipBackend final : public StreamBackend<HipApi> {
 
   [[nodiscard]] std::string_view name() const noexcept override { return "hip"; }
   /// As for CUDA, whose figures were measured; nothing was measured on a GPU of AMD's yet.
-  [[nodiscard]] ChunkSizes chunk_sizes() const noexcept override { return {8, 2, 256}; }
+  [[nodiscard]] ChunkSizes chunk_sizes() const noexcept override { return kHipChunkSizes; }
 };
 
 }  // namespace refrain::backends

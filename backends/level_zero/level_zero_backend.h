@@ -26,7 +26,10 @@ class LevelZeroBackend final : public Backend {
       : driver_(driver), alive_(alive), memory_(driver), ends_(driver), copies_(driver) {}
 
   [[nodiscard]] std::string_view name() const noexcept override { return "level_zero"; }
-  [[nodiscard]] ChunkSizes chunk_sizes() const noexcept override { return {8, 4, 256}; }
+  [[nodiscard]] ChunkSizes chunk_sizes() const noexcept override { return kLevelZeroChunkSizes; }
+  [[nodiscard]] bool can_change(const capture::OperationView& operation) noexcept override {
+    return operation.kind() == capture::OperationKind::kKernel;
+  }
   [[nodiscard]] Capabilities capabilities(const capture::QueueInfo& queue) noexcept override;
   Recordable can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept override;
   Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,

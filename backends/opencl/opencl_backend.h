@@ -33,6 +33,9 @@ class OpenClBackend : public Backend {
   /// Looks at the kind, the flags and the kinds of arguments only: a record without any may be given to ask
   /// about a kind.
   Recordable can_record(const capture::OperationView& operation, const capture::QueueInfo& queue) noexcept override;
+  [[nodiscard]] bool can_change(const capture::OperationView& operation) noexcept override {
+    return operation.kind() == capture::OperationKind::kKernel;
+  }
   Status record(const capture::Graph& graph, std::span<const capture::NodeIndex> nodes,
                 std::unique_ptr<CommandBuffer>* result) noexcept override;
   /// Cannot issue what only the application's own call can do (maps, native kernels, frees, command

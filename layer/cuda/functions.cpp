@@ -128,7 +128,7 @@ const FunctionState* adopt_function(CUfunction handle) noexcept {
   return Table::all().adopt(handle_of(handle), [handle](FunctionState& made) {
     describe(made, handle);
     if (runtime.recorder != nullptr) {
-      made.id = record_function(handle, made.name, made.id);
+      made.recorded = record_function(handle, made.name, made.id);
     } else if (runtime.inventory != nullptr) {
       note_kernel_in_use(owner_of(handle), made.name);
     }

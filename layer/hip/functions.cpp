@@ -213,7 +213,8 @@ hipError_t unload(const replay::EntryPoint& entry_point, const void* module, Unl
 void describe_locked(FunctionState& function, const void* handle) REFRAIN_NO_THREAD_SAFETY_ANALYSIS {
   describe(function, handle);
   if (runtime.recorder != nullptr) {
-    function.id = common::CapturedCode::all().tell(*runtime.recorder, code_of(handle), function.name, function.id);
+    function.recorded =
+        common::CapturedCode::all().tell(*runtime.recorder, code_of(handle), function.name, function.id);
   }
 }
 

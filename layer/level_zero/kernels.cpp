@@ -95,7 +95,9 @@ void register_kernel(ze_module_handle_t module_handle, const char* name, ze_kern
     if (runtime.driver.zeKernelGetProperties(handle, &properties) == ZE_RESULT_SUCCESS) {
       // In a capture a kernel is the same one in every run; otherwise it ends with its module.
       const std::uint64_t of_module = runtime.recorder != nullptr ? module->content : module->number;
-      made->function = mix(of_module, XXH3_64bits(name, std::strlen(name))) | 1U;
+      const std::uint64_t named = XXH3_64bits(name, std::strlen(name));
+      made->function = mix(of_module, named) | 1U;
+      made->identity = mix(module->number, named) | 1U;
       if (runtime.recorder != nullptr) {
         made->function = record_kernel(*module, name, made->function);
       }
@@ -166,7 +168,7 @@ ze_result_t launch(Call call, const Launch& what, Issue&& issue) noexcept {
     call.unholdable = reason_not_to_hold(kernel);
   }
   if (call.unholdable == nullptr) {
-    const Token first = mix(mix(static_cast<Token>(OperationKind::kKernel), kernel->function),
+    const Token first = mix(mix(static_cast<Token>(OperationKind::kKernel), kernel->identity),
                             std::uint64_t{what.groups->groupCountX} << 32U | what.groups->groupCountY);
     const Token second = mix(mix(std::uint64_t{kernel->group[0]} << 32U | kernel->group[1],
                                  std::uint64_t{kernel->group[2]} << 32U | what.groups->groupCountZ),

@@ -95,6 +95,7 @@ struct KernelState {
   std::atomic<std::uint64_t> handle{0};
   KernelState* next_free = nullptr;
   capture::FunctionId function = 0;
+  std::uint64_t identity = 0;  ///< in tokens: as `function`, but not in captures
   /// Arguments as they are set now: what the next launch gets.
   std::vector<capture::ArgumentDescriptor> descriptors;
   std::vector<std::uint32_t> offsets;  ///< of each argument among the values

@@ -39,11 +39,9 @@ class FunctionTable {
     const FunctionState* kept = nullptr;
     try {
       made->id = next_object_id();
-      const capture::FunctionId numbered = made->id;
       describe(*made);
       const env::MutexLock guard(mutex_);
-      // (A capture has been told its number.)
-      if (made->id == numbered && !made->name.empty() && L::runtime().recorder == nullptr) {
+      if (!made->name.empty()) {
         made->id = stable_id(made->name);
       }
       kept = L::objects().functions.find(handle);

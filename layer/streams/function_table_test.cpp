@@ -31,4 +31,21 @@ TEST_CASE("the number of a kernel is that of its name, and of how many of that n
   CHECK(third != second);
 }
 
+TEST_CASE("kernels that a capture gives one number, because their code is the same, are others to tokens") {
+  constexpr capture::FunctionId kCaptured = 77;
+  const auto adopt = [&](Handle handle) {
+    return FunctionTable<test::TestLayer>::all().adopt(handle, [&](FunctionState& function) {
+      function.name = "captured";
+      function.recorded = kCaptured;
+    });
+  };
+  const FunctionState* const first = adopt(0x4000);
+  const FunctionState* const second = adopt(0x5000);
+  REQUIRE(first != nullptr);
+  REQUIRE(second != nullptr);
+  CHECK(first->recorded == kCaptured);
+  CHECK(first->id == (capture::mix(XXH3_64bits("captured", 8), 1) | capture::FunctionId{1} << 63U));
+  CHECK(second->id != first->id);
+}
+
 }  // namespace refrain::layer::streams

@@ -88,7 +88,9 @@ inline std::byte* copy_parameter(std::byte* to, const void* from, std::uint32_t 
   const bool with_more = readable && !launch.more.empty();
   const auto sections =
       writer.begin_kernel_sections(token, known + (with_more ? 1 : 0), bytes + (with_more ? more.stored_bytes() : 0));
-  sections.header.function = function != nullptr ? function->id : 0;
+  if (function != nullptr) {
+    sections.header.function = function->recorded != 0 ? function->recorded : function->id;
+  }
   sections.header.function_handle = launch.function;
   sections.shape = backends::shape_of(launch.grid, launch.block);
   if (readable) {

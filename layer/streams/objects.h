@@ -147,6 +147,7 @@ struct alignas(64) FunctionState {
   /// One per parameter, then one for the dynamic shared memory, whose size is put in at each launch.
   std::vector<capture::ArgumentDescriptor> descriptors;
   std::uint32_t value_bytes = 0;
+  capture::FunctionId recorded = 0;           ///< what a capture calls it; 0: `id`, as records do elsewhere
   std::vector<std::uint32_t> buffer_offsets;  ///< of each parameter in a buffer given by `extra`
   std::string name;
   std::uint64_t module = 0;                          ///< handle of what is unloaded with it; 0: not known
@@ -164,6 +165,7 @@ struct alignas(64) FunctionState {
     descriptors.clear();
     buffer_offsets.clear();
     value_bytes = 0;
+    recorded = 0;
     unholdable = nullptr;
     module = 0;
     state.store(0, std::memory_order_relaxed);

@@ -52,10 +52,11 @@ struct OrderedCall {
   [[nodiscard]] StreamState<typename L::Api>* known() const noexcept {
     return find_known_stream<L>(stream, by_default);
   }
-  /// The stream, if this may come in another place than the program's. To be asked at each such call.
+  /// The stream, if this may come in another place than the program's. To be asked at each such call. A capture is told
+  /// of none of these either.
   [[nodiscard]] StreamState<typename L::Api>* movable() const noexcept {
     const replay::Engine* const running = L::engine();
-    if (running == nullptr || !L::runtime().replays) {
+    if (running == nullptr || (!L::runtime().replays && L::runtime().recorder == nullptr)) {
       return nullptr;
     }
     const bool looked_at = common::dormant_lane<Protocol<L>>() == nullptr && !passing<L>();
@@ -155,7 +156,7 @@ StatusOf<L> free_in_order(const OrderedCall<L>& call, std::uint64_t start, Issue
   flush_holders(*running, *stream);
   replay::Lane& lane = running->lane();
   // Whoever submits to the stream next has it made, if that is another thread.
-  if (!lane.may_trail() || stream->slot.newest.load(std::memory_order_relaxed) != &lane) {
+  if (!L::runtime().replays || !lane.may_trail() || stream->slot.newest.load(std::memory_order_relaxed) != &lane) {
     blocks.forget(start);
     const StatusOf<L> status = freeing_in_order<L>(start, L::id_to_free(start), [&] { return lane.beside(issue); });
     Protocol<L>::answer(status, status);

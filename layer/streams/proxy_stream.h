@@ -122,6 +122,9 @@ template <class L>
     if (++proxy->asked < kOftenEnough) {
       return "its stream is the thread's default stream, and was hardly used yet";
     }
+    if (!L::runtime().replays) {
+      return nullptr;  // a capture, in which nothing is held
+    }
     const backends::ExclusiveCallYield::Claim claim(L::runtime().backend->exclusive_call_yield());
     if (Api::create_blocking_stream(L::runtime().driver, &proxy->handle) != Api::kSuccess) {
       proxy->handle = {};

@@ -101,7 +101,8 @@ class Operation : public common::PlainOperation {
     const char* unholdable = call_.unholdable != nullptr ? call_.unholdable : stream_.unholdable;
     threads_own_ = stream_.unholdable == kThreadsOwn;
     if (threads_own_) [[unlikely]] {
-      const char* const why_not = L::runtime().replays ? why_no_proxy<L>(stream_) : nullptr;
+      const bool asked = L::runtime().replays || L::runtime().recorder != nullptr;
+      const char* const why_not = asked ? why_no_proxy<L>(stream_) : nullptr;
       unholdable = call_.unholdable != nullptr ? call_.unholdable : why_not;
     }
     seed_ = stream_.token_seed.load(std::memory_order_relaxed);

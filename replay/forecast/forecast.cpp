@@ -3,18 +3,23 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
-#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
+#include "backends/chunk_sizes.h"
 #include "env/settings.h"
 #include "replay/detect/matcher.h"
 #include "replay/forecast/planned_backend.h"
-#include "replay/graph/executable.h"
+#include "replay/graph/graph_cache.h"
+#include "replay/lane/handoff.h"
+#include "replay/lane/occurrence_recorder.h"
+#include "replay/layer_hooks.h"
 #include "replay/policy/chunk_tuner.h"
+#include "replay/policy/interval_trial.h"
 
 namespace refrain::replay {
 namespace {
@@ -23,22 +28,17 @@ using capture::HistoryItem;
 using capture::NodeIndex;
 using capture::OperationView;
 
-std::uint64_t hash_of(std::span<const std::byte> bytes) noexcept {
-  return std::hash<std::string_view>()({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-}
-
 /// One of a capture's graphs, as it occurred with one set of arguments.
 struct Stretch {
   capture::Graph graph;
-  std::vector<std::uint64_t> work;  ///< of each node: equal for what one node of a graph can do
-  std::vector<bool> others;         ///< it is another one in sets that are not stored, and cannot be changed
+  std::vector<bool> others;  ///< it is another one in sets that are not stored
   std::vector<bool> holdable;
 };
 
 /// Reads each once, as long as there is room.
 class Stretches {
  public:
-  explicit Stretches(const capture::Capture& capture) : capture_(capture), updates_(capture::can_update(capture)) {}
+  explicit Stretches(const capture::Capture& capture) : capture_(capture) {}
 
   /// Valid until the next call. A set that is not stored is told as the first one; see is_another().
   [[nodiscard]] const Stretch& of(std::uint32_t graph, std::uint32_t set) {
@@ -68,17 +68,14 @@ class Stretches {
       changed.insert(slot.node);
     }
     for (NodeIndex i = 0; i < result.graph.size(); ++i) {
-      const OperationView operation = result.graph.operation(i);
-      const bool fixed = !updates_ || !is_changeable(operation);
-      result.work.push_back(capture::mix(operation.token(), fixed ? hash_of(operation.comparable()) : 0));
-      result.others.push_back(fixed && changed.contains(i));
-      result.holdable.push_back(capture::why_not_recordable(result.graph, i) == nullptr);
+      const bool held = result.graph.operation(i).has(capture::kBetween);
+      result.others.push_back(changed.contains(i));
+      result.holdable.push_back(held || capture::why_not_recordable(result.graph, i) == nullptr);
     }
     return result;
   }
 
   const capture::Capture& capture_;
-  const bool updates_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Stretch> known_;
   std::size_t nodes_ = 0;
 };
@@ -87,100 +84,123 @@ class Stretches {
 struct Submission {
   std::uint32_t graph = 0, set = 0;
   NodeIndex node = 0;
-  Token token = 0;
-  std::uint64_t work = 0;
   std::uint64_t sequence = 0;  ///< in its lane
 };
 
-/// The graphs that the engine has made so far.
+/// Who launches graphs of a capture keeps no promises.
+class NoHooks final : public LayerHooks {
+ public:
+  void fulfil(const OperationView& /*operation*/, backends::Event /*event*/, int /*status*/) noexcept override {}
+  bool retain_objects(const OperationView& /*operation*/) noexcept override { return true; }
+  void release_objects(const OperationView& /*operation*/) noexcept override {}
+  backends::Event acquire_event(capture::WaitRef /*wait*/) noexcept override { return backends::kNoEvent; }
+  std::string function_name(capture::FunctionId /*function*/) noexcept override { return {}; }
+};
+
+env::Settings without_gate() {
+  env::Settings settings;
+  settings.gate = false;
+  return settings;
+}
+
+/// The graphs that the engine has made so far, of all lanes.
 class Graphs {
  public:
-  Graphs(const capture::Capture& capture, Stretches& stretches) : backend_(capture), stretches_(stretches) {}
+  Graphs(const capture::Capture& capture, Stretches& stretches)
+      : backend_(capture), stretches_(stretches), updates_(capture::can_update(capture)), cache_(settings_, hooks_) {}
 
-  /// A chunk was submitted: the engine has a graph for it from then on. How many of its submissions are in its command
-  /// buffers.
-  template <class Chunk>
-  std::size_t make(const Chunk& chunk, std::size_t count) {
-    bool is_new = false;
-    return find(chunk, count, &is_new);
+  [[nodiscard]] const env::Settings& settings() const noexcept { return settings_; }
+
+  /// Null if there are too many.
+  [[nodiscard]] std::shared_ptr<GraphEntry> entry_for(std::vector<Token> tokens) {
+    auto entry = cache_.entry_for(std::move(tokens), updates_);
+    if (cache_.take_sweep_due()) {
+      cache_.sweep();
+    }
+    return entry;
   }
-  /// The same, if there was one before; else 0, and it is made.
-  template <class Chunk>
-  std::size_t use(const Chunk& chunk, std::size_t count) {
-    bool is_new = false;
-    const std::size_t native = find(chunk, count, &is_new);
-    return is_new ? 0 : native;
-  }
-
- private:
-  static constexpr std::size_t kMost = 1U << 18U;  // limit: of memory
-
-  template <class Chunk>
-  std::size_t find(const Chunk& chunk, std::size_t count, bool* is_new) {
-    std::uint64_t tokens = count, works = count;
-    for (std::size_t i = 0; i < count; ++i) {
-      tokens = capture::mix(tokens, chunk[i].token);
-      works = capture::mix(works, chunk[i].work);
-    }
-    if (made_.size() >= kMost) {
-      made_.clear();
-      native_.clear();
-    }
-    *is_new = made_.insert(works).second;
-    // How it is divided does not depend on arguments.
-    const auto [known, unknown] = native_.try_emplace(tokens, 0);
-    if (unknown) {
-      known->second = build(chunk, count);
-    }
-    return known->second;
-  }
-
-  template <class Chunk>
-  std::size_t build(const Chunk& chunk, std::size_t count) {
-    Occurrence occurrence;
-    for (std::size_t i = 0; i < count; ++i) {
-      add(occurrence, chunk[i]);
-    }
+  /// A graph is ready as soon as it is wanted.
+  void build(GraphEntry& entry, const Occurrence& occurrence) {
     std::string why;
-    const auto executable = Executable::build(occurrence, settings_, backend_, &why, nullptr);
-    return executable == nullptr ? 0 : executable->native_nodes();
+    static_cast<void>(entry.built(Executable::build(occurrence, settings_, backend_, &why), why));
   }
-
-  /// In a capture the operations of each stretch are numbered from 1.
-  void add(Occurrence& occurrence, const Submission& submission) {
-    const Stretch& stretch = stretches_.of(submission.graph, submission.set);
-    const capture::QueueInfo& queue = stretch.graph.queue_of(submission.node);
-    if (std::ranges::find(occurrence.queues, queue.id, &capture::QueueInfo::id) == occurrence.queues.end()) {
-      occurrence.queues.push_back(queue);
+  /// How many of the operations are in command buffers.
+  std::size_t launch(GraphEntry& entry, const Occurrence& occurrence) {
+    views_.clear();
+    for (std::size_t i = 0; i < occurrence.size(); ++i) {
+      views_.push_back(occurrence.operation(i));
     }
-    occurrence.add(stretch.graph.operation(submission.node));
-    auto* header = reinterpret_cast<capture::OperationHeader*>(occurrence.storage.data() + occurrence.offsets.back());
-    const std::uint64_t before = submission.sequence - header->sequence;
-    header->sequence = submission.sequence;
-    for (const capture::WaitRef& wait : OperationView(reinterpret_cast<const std::byte*>(header)).waits()) {
-      if (capture::is_internal(wait) && wait != capture::kWaitEarlier) {
+    const GraphLaunch launch = entry.launch({backend_, hooks_, window_}, views_, 0, true);
+    if (launch.wants_build) {
+      build(entry, occurrence);
+    }
+    return launch.launch == Launched::kDone ? launch.native : 0;
+  }
+  /// The record of a submission. In a capture the operations of each stretch are numbered from 1. Valid until the next
+  /// call.
+  OperationView record_of(const Submission& submission) {
+    const Stretch& stretch = stretches_.of(submission.graph, submission.set);
+    const auto bytes = stretch.graph.operation(submission.node).bytes();
+    record_.assign(bytes.begin(), bytes.end());
+    auto& header = *reinterpret_cast<capture::OperationHeader*>(record_.data());
+    const OperationView record(record_.data());
+    const std::uint64_t before = submission.sequence - header.sequence;
+    header.sequence = submission.sequence;
+    for (const capture::WaitRef& wait : record.waits()) {
+      if (capture::is_internal(wait)) {
         const_cast<capture::WaitRef&>(wait) += before;
       }
     }
+    if (Stretches::is_another(submission.set) && stretch.others[submission.node] && !record.comparable().empty()) {
+      // What it was is not known, only that it was another one: the last value is the argument's that changes most
+      // often.
+      const std::span<const std::byte> place = record.comparable().last(sizeof(submission.sequence));
+      std::memcpy(const_cast<std::byte*>(place.data()), &submission.sequence, sizeof(submission.sequence));
+    }
+    return record;
+  }
+  [[nodiscard]] const capture::QueueInfo& queue_of(const Submission& submission) {
+    return stretches_.of(submission.graph, submission.set).graph.queue_of(submission.node);
   }
 
-  const env::Settings settings_;
+ private:
+  const env::Settings settings_ = without_gate();
   PlannedBackend backend_;
+  NoHooks hooks_;
+  WindowEvents window_;
   Stretches& stretches_;
-  std::unordered_set<std::uint64_t> made_;                 ///< by what they do
-  std::unordered_map<std::uint64_t, std::size_t> native_;  ///< by tokens: submissions in command buffers
+  const bool updates_;
+  GraphCache cache_;
+  std::vector<OperationView> views_;
+  std::vector<std::byte> record_;
 };
+
+backends::ChunkSizes chunk_sizes(const capture::Capture& capture) {
+  return backends::chunk_sizes_of(capture.devices.empty() ? "" : capture.devices.front().api);
+}
 
 /// One lane's program once more.
 class LaneForecast {
  public:
   /// `budget`: submissions that may be played still.
-  LaneForecast(Stretches& stretches, Graphs& graphs, std::vector<std::uint64_t>& replayed, std::uint64_t& budget)
-      : stretches_(stretches),
+  LaneForecast(const capture::Capture& capture, Stretches& stretches, Graphs& graphs,
+               std::vector<std::uint64_t>& replayed, std::uint64_t& budget)
+      : capture_(capture),
+        stretches_(stretches),
         graphs_(graphs),
         replayed_(replayed),
         budget_(budget),
-        matcher_(matcher_options(env::Settings(), {})) {}
+        matcher_(matcher_options(graphs.settings(), chunk_sizes(capture))),
+        tuner_(graphs.settings(), chunk_sizes(capture), 0, matcher_, intervals_) {}
+  ~LaneForecast() {
+    for (const auto& entry : entries_) {
+      if (entry != nullptr) {
+        entry->unsubscribe(matcher_);
+      }
+    }
+  }
+  LaneForecast(const LaneForecast&) = delete;
+  LaneForecast& operator=(const LaneForecast&) = delete;
 
   void play(std::span<const HistoryItem> items) {
     for (std::size_t i = 0; i < items.size();) {
@@ -242,70 +262,155 @@ class LaneForecast {
       return;  // not known
     }
     budget_ -= size;
-    const std::uint64_t salt = Stretches::is_another(item.set) ? sequence_ + 1 : 0;
     bool blocks = false;
     for (NodeIndex node = 0; node < size; ++node) {
       const Stretch& stretch = stretches_.of(item.graph, item.set);
       const OperationView operation = stretch.graph.operation(node);
       blocks = operation.has(capture::kBlocking);
-      feed({item.graph, item.set, node, operation.token(),
-            capture::mix(stretch.work[node], stretch.others[node] ? salt : 0), ++sequence_},
-           stretch.holdable[node]);
+      feed({item.graph, item.set, node, ++sequence_}, operation, stretch.holdable[node]);
     }
     // What blocks is no host call besides.
     if (item.ended_by >= capture::format::kFirstEntryPoint && !blocks) {
-      apply(matcher_.cut(capture::mix(item.ended_by, 1)));
-      followed_.clear();
+      const std::string_view why = capture_.ended_by(item.ended_by);
+      apply(why == kHandedOff || why == kStopped ? matcher_.cut(kHandoff, false) : matcher_.cut());
+      occurrences_.abort();
     }
   }
 
-  void feed(const Submission& submission, bool holdable) {
+  void feed(const Submission& submission, const OperationView& operation, bool holdable) {
     held_.push_back(submission);
-    apply(matcher_.feed(submission.token, holdable));
-    follow(submission);
+    if (apply(matcher_.feed(operation.token(), holdable, operation.has(capture::kEndsHold)))) {
+      follow(submission);
+    }
   }
 
-  /// A chunk that is followed from its beginning to its end is a graph from then on.
+  /// What is issued is looked at as the lanes' CurrentSubmission does.
   void follow(const Submission& submission) {
     const Following following = matcher_.following();
-    if (following.chunk == kNoChunk || following.position != followed_.size()) {
-      followed_.clear();
-    }
-    if (following.chunk == kNoChunk || following.position != followed_.size()) {
-      return;  // its beginning was not followed
-    }
-    followed_.push_back(submission);
-    if (following.complete) {
-      const std::size_t native = graphs_.make(followed_, followed_.size());
-      if (following.mode == ChunkMode::kRecord) {
-        matcher_.set_mode(following.chunk, native == 0 ? ChunkMode::kBypass : ChunkMode::kHold);
+    if (following.chunk == kNoChunk) {
+      occurrences_.abort();
+    } else if (following.mode == ChunkMode::kRecord) {
+      if (occurrences_.add(following, graphs_.record_of(submission), graphs_.queue_of(submission), 0)) {
+        complete(following.chunk);
       }
-      followed_.clear();
+    } else if (following.complete && following.mode == ChunkMode::kBypass) {
+      if (const auto& its = entry(following.chunk)) {
+        its->bypassed();
+      }
     }
   }
 
-  void apply(std::span<const Action> actions) {
+  void complete(ChunkId chunk) {
+    const auto its = entry(chunk);
+    if (its == nullptr) {
+      matcher_.set_mode(chunk, ChunkMode::kBypass);
+      return;
+    }
+    const Occurrence& occurrence = occurrences_.occurrence();
+    std::vector<OperationView> views;
+    for (std::size_t i = 0; i < occurrence.size(); ++i) {
+      views.push_back(occurrence.operation(i));
+    }
+    if (its->recorded(views, 0, true) == GraphEntry::Wish::kBuild) {
+      graphs_.build(*its, occurrence);
+    }
+  }
+
+  /// As ChunkGraphs::entry().
+  const std::shared_ptr<GraphEntry>& entry(ChunkId chunk) {
+    if (chunk >= entries_.size()) {
+      entries_.resize(std::size_t{chunk} + 1);
+    }
+    if (entries_[chunk] != nullptr && entries_[chunk]->gone()) {
+      forget(chunk);
+    }
+    if (entries_[chunk] == nullptr) {
+      for (const ChunkId evicted : matcher_.take_evicted()) {
+        forget(evicted);
+        occurrences_.forget(evicted);
+      }
+      if (auto tokens = matcher_.tokens_of(chunk); !tokens.empty()) {
+        entries_[chunk] = graphs_.entry_for(std::move(tokens));
+      }
+      if (entries_[chunk] != nullptr) {
+        entries_[chunk]->subscribe(matcher_, chunk);
+      }
+    }
+    return entries_[chunk];
+  }
+  void forget(ChunkId chunk) {
+    if (chunk < entries_.size() && entries_[chunk] != nullptr) {
+      entries_[chunk]->unsubscribe(matcher_, chunk);
+      entries_[chunk] = nullptr;
+    }
+  }
+
+  /// True if the newest submission was issued by itself.
+  bool apply(std::span<const Action> actions) {
+    bool issued = false;
     for (const Action& action : actions) {
-      if (action.kind == Action::Kind::kLaunch) {
-        // Those in command buffers are as good as evenly spread.
-        const std::size_t native = graphs_.use(held_, action.count);
-        for (std::size_t i = 0; i < action.count; ++i) {
-          replayed_[held_[i].graph] += native * (i + 1) / action.count - native * i / action.count;
-        }
+      issued = action.kind == Action::Kind::kIssue;
+      if (!issued) {
+        launch(action);
       }
       held_.erase(held_.begin(), held_.begin() + action.count);
     }
+    return issued && held_.empty();
   }
 
+  void launch(const Action& action) {
+    const auto its = entry(action.chunk);
+    if (its == nullptr) {
+      return;
+    }
+    launched_.clear();
+    for (std::size_t i = 0; i < action.count; ++i) {
+      launched_.add(graphs_.record_of(held_[i]));
+      const capture::QueueInfo& queue = graphs_.queue_of(held_[i]);
+      if (std::ranges::find(launched_.queues, queue.id, &capture::QueueInfo::id) == launched_.queues.end()) {
+        launched_.queues.push_back(queue);
+      }
+    }
+    // Those in command buffers are as good as evenly spread.
+    const std::size_t native = graphs_.launch(*its, launched_);
+    for (std::size_t i = 0; i < action.count; ++i) {
+      replayed_[held_[i].graph] += native * (i + 1) / action.count - native * i / action.count;
+    }
+  }
+
+  const capture::Capture& capture_;
   Stretches& stretches_;
   Graphs& graphs_;
   std::vector<std::uint64_t>& replayed_;
   std::uint64_t& budget_;
   Matcher matcher_;
-  std::deque<Submission> held_;       ///< as the lane's: what is not issued or launched yet
-  std::vector<Submission> followed_;  ///< of the chunk that is followed
+  IntervalTrial intervals_;
+  ChunkTuner tuner_;  ///< has the matcher divide stretches as it does before anything is known of a program's pace
+  std::vector<std::shared_ptr<GraphEntry>> entries_;  ///< by ChunkId
+  OccurrenceRecorder occurrences_;
+  std::deque<Submission> held_;  ///< as the lane's: what is not issued or launched yet
+  Occurrence launched_;          ///< reused
   std::uint64_t sequence_ = 0;
 };
+
+/// A history, from its first submission to its last cut.
+struct Thread {
+  const capture::LaneHistory* history = nullptr;
+  std::uint64_t first_ns = 0, last_ns = 0;
+  bool ended = false;  ///< it was told that the thread ended
+};
+
+Thread thread_of(const capture::Capture& capture, const capture::LaneHistory& history) {
+  Thread result{&history};
+  bool any = false;
+  for_each_leaf(history, [&](const HistoryItem& item) {
+    result.first_ns = any ? result.first_ns : item.first_ns;
+    result.last_ns = item.last_ns;
+    result.ended = capture.ended_by(item.ended_by) == kThreadEnds;
+    any = true;
+  });
+  return result;
+}
 
 }  // namespace
 
@@ -314,9 +419,28 @@ std::vector<std::uint64_t> forecast(const capture::Capture& capture) {
   std::vector<std::uint64_t> replayed(capture.graphs.size());
   Stretches stretches(capture);
   Graphs graphs(capture, stretches);
-  for (const capture::LaneHistory& lane : capture.lanes) {
-    LaneForecast program(stretches, graphs, replayed, budget);
-    lane.for_each_part([&](std::span<const HistoryItem> items) { program.play(items); });
+  // A thread goes on with the lane of one that has ended, as in LaneRegistry.
+  struct Lane : LaneForecast {
+    using LaneForecast::LaneForecast;
+    std::uint64_t idle_since = 0;
+    bool idle = false;
+  };
+  std::vector<Thread> threads;
+  for (const capture::LaneHistory& history : capture.lanes) {
+    threads.push_back(thread_of(capture, history));
+  }
+  std::ranges::stable_sort(threads, {}, &Thread::first_ns);
+  std::deque<Lane> lanes;
+  for (const Thread& thread : threads) {
+    auto lane =
+        std::ranges::find_if(lanes, [&](const Lane& each) { return each.idle && each.idle_since <= thread.first_ns; });
+    if (lane == lanes.end()) {
+      lanes.emplace_back(capture, stretches, graphs, replayed, budget);
+      lane = lanes.end() - 1;
+    }
+    lane->idle = thread.ended;
+    lane->idle_since = thread.last_ns;
+    thread.history->for_each_part([&](std::span<const HistoryItem> items) { lane->play(items); });
   }
   return replayed;
 }

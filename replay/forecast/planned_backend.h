@@ -64,7 +64,10 @@ class PlannedBackend final : public backends::Backend {
     backends::Status enqueue(std::span<const backends::Event> /*waits*/, backends::Event* /*done*/) noexcept override {
       return {};
     }
-    backends::Status update(std::span<const backends::NodeUpdate> /*updates*/) noexcept override { return {}; }
+    backends::Status update(std::span<const backends::NodeUpdate> updates) noexcept override {
+      return {std::ranges::any_of(updates, [](const auto& each) { return each.operation.has(capture::kFixed); }) ? 1
+                                                                                                                 : 0};
+    }
     [[nodiscard]] bool busy() const noexcept override { return false; }
   };
 

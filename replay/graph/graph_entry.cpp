@@ -115,6 +115,7 @@ std::string GraphEntry::argument_text() const {
 GraphEntry::Wish GraphEntry::recorded(std::span<const OperationView> operations, std::uint64_t eager_ns, bool budget) {
   const env::MutexLock guard(mutex_);
   ++totals_.recorded;
+  totals_.too_early += building_ != 0 ? 1 : 0;
   if (state_ != State::kRecording || retired_) {
     return Wish::kNothing;
   }
@@ -261,6 +262,7 @@ GraphEntry::Fit GraphEntry::fit(std::span<const OperationView> operations,
 
 void GraphEntry::count_mismatch() {
   ++totals_.mismatched;
+  totals_.too_early += building_ != 0 ? 1 : 0;
   if (state_ != State::kReady || ++misses_ < tuning::kNoChance) {
     return;
   }
@@ -284,6 +286,7 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
   GraphLaunch result;
   const Fit found = fit(operations, &result.new_objects);
   if (found.all_run) {
+    ++totals_.too_early;
     return result;  // and none can be changed: eager this time
   }
   if (found.variant == GraphVariants::kNone) {
@@ -293,6 +296,8 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
   // Else it still runs and cannot be used twice at once, or nothing can: eager this time.
   if (variants_[found.variant].available() && context.backend.may_replay()) {
     launch(context, operations, {found.variant, found.update_ns, hold_ns, found.deserves_own, proven}, &result);
+  } else {
+    ++totals_.too_early;
   }
   return result;
 }

@@ -118,6 +118,20 @@ TEST_CASE("where whole intervals are known to be faster with graphs, launches th
   CHECK(stretch.entry.state() == State::kReady);
 }
 
+TEST_CASE("what comes while its graph is being made is counted as too early") {
+  Stretch stretch({.gate = false, .variants = 2, .can_update = true});
+  REQUIRE(stretch.entry.recorded(views(kSame), kEager, true) == GraphEntry::Wish::kBuild);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(stretch.entry.recorded(views(kSame), kEager, true) == GraphEntry::Wish::kNothing);
+  }
+  static_cast<void>(stretch.entry.built(executable_of(stretch.backend, kSame), ""));
+  stretch.make_ready(kSame);
+  REQUIRE(stretch.launch(kSame) == Launched::kDone);
+  const auto summary = stretch.entry.summary();
+  CHECK(summary.recorded == 5);
+  CHECK(summary.too_early == 3);
+}
+
 TEST_CASE("a graph that is never to be replayed again does not come back") {
   Stretch stretch({.gate = false});
   stretch.make_ready(kSame);

@@ -1,5 +1,6 @@
 #include "replay/lane/current_submission.h"
 
+#include <algorithm>
 #include <exception>
 
 #include "replay/lane/inside.h"
@@ -57,6 +58,9 @@ void CurrentSubmission::enter_driver() noexcept {
   queue_ = submission.queue;
   first_of_stretch_ = dormancy_.stretch_begins(front_.sequence, counters_.hopeless());
   const char* unholdable = submission.unholdable;
+  if (any_refused_ && unholdable == nullptr && is_refused(submission.token)) [[unlikely]] {
+    unholdable = "the driver refused the last one like it";
+  }
   if (replaying_) {
     intervals_.pause_app_clock();
     intervals_.submitted(submission.token, intervals_.open() ? 0 : now_ns());
@@ -69,6 +73,7 @@ void CurrentSubmission::enter_driver() noexcept {
     counters_.count_unholdable(unholdable);
   }
   unholdable_ = unholdable;
+  ends_ = submission.ends;
   if (tuner_.app_clock_runs()) {
     tuner_.app_time(front_.sequence, held_.queues().size());
   }
@@ -98,7 +103,22 @@ void CurrentSubmission::look_back_at(const Noted& noted) {
   static_cast<void>(decide(noted.token, noted.unholdable == nullptr, noted.ends));
 }
 
+/// What the driver refuses would break each chunk that it is in, before anything is known of the rest.
+[[gnu::cold]] bool CurrentSubmission::is_refused(capture::Token token) const noexcept {
+  return std::ranges::find(refused_, token) != refused_.end();
+}
+
+[[gnu::cold]] void CurrentSubmission::note_refused(bool refused) noexcept {
+  std::ranges::replace(refused_, token_, capture::Token{0});
+  if (refused) {
+    std::ranges::rotate(refused_, refused_.end() - 1);
+    refused_.front() = token_;
+  }
+  any_refused_ = std::ranges::any_of(refused_, [](capture::Token token) { return token != 0; });
+}
+
 [[gnu::hot]] Verdict CurrentSubmission::decide(capture::Token token, bool holdable, bool ends) {
+  token_ = token;
   const auto actions = matcher_.feed(token, holdable, ends);
   const std::size_t older = held_.size();
   std::size_t seen = 0;
@@ -248,11 +268,17 @@ void CurrentSubmission::abandon() noexcept {
   if (bypass_) {
     return status != 0 || inside_lane ? status : held_.take_error();
   }
+  if (status != 0 || any_refused_) [[unlikely]] {
+    note_refused(status != 0);
+  }
   try {
     if (status != 0) {
       // The driver refused it: not part of anything that repeats.
       graphs_.stretch_broken();
       static_cast<void>(matcher_.cut());
+      if (stream_ != nullptr) {
+        stream_->cut("a call that the driver refused", now_ns());
+      }
     } else if (verdict_ == Verdict::kDescribeAndIssue) {
       described(host_ns);
     }
@@ -267,16 +293,24 @@ void CurrentSubmission::abandon() noexcept {
   return status != 0 ? status : held_error;
 }
 
-bool CurrentSubmission::is_recordable(const OperationView& operation) {
+/// What a capture is told of the newest operation besides its record: what becomes of it where it is replayed.
+std::uint16_t CurrentSubmission::flags_for_capture(const OperationView& operation) {
   constexpr std::size_t kMost = 4096;  // limit: of memory
   if (recordable_.size() >= kMost) {
     recordable_.clear();
   }
-  const auto [known, is_new] = recordable_.try_emplace(operation.token(), false);
-  if (is_new) {
-    known->second = context_.backend.can_record(operation, queue_->info).ok;
+  const std::uint16_t end = ends_ ? capture::kEndsHold : 0;
+  if (unholdable_ != nullptr) {
+    return capture::kAtOnce;
   }
-  return known->second;
+  const auto [known, is_new] = recordable_.try_emplace(operation.token(), 0);
+  if (is_new) {
+    const bool can = context_.backend.can_record(operation, queue_->info).ok;
+    const bool fixed = can && !context_.backend.can_change(operation);
+    known->second = static_cast<std::uint16_t>((can ? capture::kRecordable : capture::kAtOnce | capture::kBetween) |
+                                               (fixed ? capture::kFixed : 0));
+  }
+  return known->second | end;
 }
 
 void CurrentSubmission::described(std::uint32_t host_ns) {
@@ -284,9 +318,7 @@ void CurrentSubmission::described(std::uint32_t host_ns) {
   stamp(scratch_.data());
   const OperationView operation(scratch_.data());
   if (stream_ != nullptr) {
-    if (unholdable_ != nullptr || !is_recordable(operation)) {
-      reinterpret_cast<capture::OperationHeader*>(scratch_.data())->flags |= capture::kAtOnce;
-    }
+    reinterpret_cast<capture::OperationHeader*>(scratch_.data())->flags |= flags_for_capture(operation);
     stream_->operation(operation);
   }
   const Following& following = matcher_.following();

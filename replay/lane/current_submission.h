@@ -1,6 +1,7 @@
 // The submission that a lane's program is making: from its arrival until it is held, or the driver has it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <unordered_map>
 
@@ -73,7 +74,9 @@ class CurrentSubmission {
   void enter_driver() noexcept;
   void stamp(std::byte* record) noexcept REFRAIN_REQUIRES(held_right);
   void described(std::uint32_t host_ns) REFRAIN_REQUIRES(held_right);
-  [[nodiscard]] bool is_recordable(const capture::OperationView& operation);
+  [[nodiscard]] bool is_refused(capture::Token token) const noexcept;
+  void note_refused(bool refused) noexcept;
+  [[nodiscard]] std::uint16_t flags_for_capture(const capture::OperationView& operation);
 
   LaneContext& context_;
   Lane* const lane_;
@@ -97,12 +100,16 @@ class CurrentSubmission {
   bool has_lock_ = false;
   bool wants_time_ = false;
   bool first_of_stretch_ = false;
+  capture::Token token_ = 0;
   const char* unholdable_ = nullptr;  ///< as Submission's
+  bool ends_ = false;                 ///< the same
+  bool any_refused_ = false;
+  std::array<capture::Token, 8> refused_{};  ///< of what the driver refused when it last came; 0: none
   bool has_pending_ = false;
-  Action pending_;                                       ///< launch to be done when it is described
-  std::uint64_t started_ns_ = 0;                         ///< if it is timed
-  capture::RecordBytes scratch_;                         ///< its record, if it is issued
-  std::unordered_map<capture::Token, bool> recordable_;  ///< for the capture: what the backend says
+  Action pending_;                                                ///< launch to be done when it is described
+  std::uint64_t started_ns_ = 0;                                  ///< if it is timed
+  capture::RecordBytes scratch_;                                  ///< its record, if it is issued
+  std::unordered_map<capture::Token, std::uint16_t> recordable_;  ///< for the capture: what the backend says
 };
 
 }  // namespace refrain::replay

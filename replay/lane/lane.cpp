@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "env/log.h"
+#include "replay/lane/handoff.h"
 #include "replay/lane/inside.h"
 #include "replay/runtime/clock.h"
 
@@ -52,9 +53,6 @@ class REFRAIN_SCOPED_CAPABILITY LockWhileHolding {
 /// time four times as many.
 constexpr std::uint64_t kFirstProfile = 64;  // limit: of what copying it costs
 
-/// Like a host call in the history.
-constexpr capture::Token kHandoff = 0x9F0C5A7E61D34B82ULL;  // format
-
 }  // namespace
 
 Lane::Lane(LaneContext& context, std::uint64_t number)
@@ -100,7 +98,8 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
 }
 
 [[gnu::hot, gnu::flatten]] Verdict Lane::look_at(const Submission& submission) noexcept {
-  if (replaying_ && submission.queue->newest.load(std::memory_order_relaxed) != this) [[unlikely]] {
+  if ((replaying_ || stream_ != nullptr) && submission.queue->newest.load(std::memory_order_relaxed) != this)
+      [[unlikely]] {
     on_queue_handoff(*submission.queue);
   }
   const bool passes = inside_lane || !active();
@@ -350,8 +349,7 @@ void Lane::on_queue_handoff(QueueSlot& queue) noexcept {
   }
   // A thread that never waits for the device, but hands on: nobody waits for what it holds, and no interval of its own
   // will show which plan is the fastest.
-  if (cut_between_calls("another thread's work in the same queue") && !waited_ && plan_ != kFewLaunches &&
-      tuner_.has_few_launches()) {
+  if (cut_between_calls(kHandedOff) && !waited_ && plan_ != kFewLaunches && tuner_.has_few_launches()) {
     use_plan(kFewLaunches);
     note_chunks(ChunkChange::Why::kHandedOn);
   }
@@ -362,6 +360,9 @@ bool Lane::cut_between_calls(const char* why) noexcept {
   try {
     if (end_stretch()) {
       cut(why, kHandoff, false);
+      if (stream_ != nullptr) {
+        stream_->cut(why, now_ns());
+      }
       return true;
     }
   } catch (const std::exception& failure) {
@@ -422,7 +423,7 @@ void Lane::flush_held(bool expired) noexcept {
 }
 
 void Lane::park() noexcept {
-  static const EntryPoint end{"the end of its thread"};
+  static const EntryPoint end{kThreadEnds};
   look_at_deferred(false);  // without asking: since these calls another thread may have destroyed their streams
   static_cast<void>(host_call(end));  // nobody is there any more to be told of an error
   flush(false);                       // what a lane holds that does not look at host calls (the engine was stopped)
@@ -477,7 +478,7 @@ void Lane::stop() noexcept {
   if (dormancy_.is_stopped()) {
     return;
   }
-  static_cast<void>(cut_between_calls("Refrain was stopped"));
+  static_cast<void>(cut_between_calls(kStopped));
   trailing_.make_all();
   abandon_interval();
   prediction_.clear();

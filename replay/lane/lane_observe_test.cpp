@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "replay/engine_test_support.h"
+#include "replay/lane/handoff.h"
 
 namespace refrain::replay {
 namespace {
@@ -132,8 +133,10 @@ namespace {
 struct Listener : capture::Recorder, capture::Stream {
   void operation(const capture::OperationView& operation) noexcept override {
     at_once.push_back(operation.has(capture::kAtOnce));
+    flags.push_back(operation.header().flags);
   }
   void host_call(const char* /*entry_point*/, std::uint64_t /*time_ns*/) noexcept override {}
+  void cut(const char* why, std::uint64_t /*time_ns*/) noexcept override { cuts.emplace_back(why); }
   void region(const env::Region* /*region*/) noexcept override {}
   void define_all(const capture::Definitions& /*definitions*/) noexcept override {}
   void code(const capture::CodeInfo& /*info*/) noexcept override {}
@@ -142,39 +145,68 @@ struct Listener : capture::Recorder, capture::Stream {
   capture::Stream& open_stream(std::uint64_t /*lane*/) override { return *this; }
   void flush() noexcept override {}
   std::vector<bool> at_once;
+  std::vector<std::uint16_t> flags;
+  std::vector<std::string> cuts;
 };
 
 }  // namespace
 
-TEST_CASE("a capture is told what is never held: what the layer says, and what the device does not take") {
-  Listener listener;
-  env::Settings settings;
-  settings.mode = env::Mode::kCapture;
-  settings.report = false;
-  test::ArithmeticBackend backend;
-  test::TestHooks hooks{backend};
-  Engine engine(settings, backend, hooks, &listener);
-  QueueSlot queue;
-  queue.info.id = queue.info.handle = 1;
-  engine.adopt_queue(queue);
-  const auto submit = [&](capture::OperationKind kind, const char* unholdable) {
+struct Captured {
+  explicit Captured() : engine(capturing(), backend, hooks, &listener) {
+    queue.info.id = queue.info.handle = 1;
+    engine.adopt_queue(queue);
+  }
+  static env::Settings capturing() {
+    env::Settings settings;
+    settings.mode = env::Mode::kCapture;
+    settings.report = false;
+    return settings;
+  }
+  void submit(capture::OperationKind kind, const char* unholdable = nullptr, int status = 0, bool ends = false) {
     Lane& lane = engine.lane();
     const auto token = static_cast<capture::Token>(kind);
-    REQUIRE(lane.submit({token, kind, &queue, unholdable}) == Verdict::kDescribeAndIssue);
+    REQUIRE(lane.submit({token, kind, &queue, unholdable, ends}) == Verdict::kDescribeAndIssue);
     capture::OperationWriter writer = lane.writer();
     writer.begin(kind, token);
     for (int i = 0; i < capture::word_count_of(kind); ++i) {
       writer.word(0);
     }
     writer.finish();
-    CHECK(lane.issued(0) == 0);
-  };
-  for (int i = 0; i < 2; ++i) {
-    submit(capture::OperationKind::kKernel, nullptr);
-    submit(capture::OperationKind::kKernel, "its event is profiled");
-    submit(capture::OperationKind::kCopyImage, nullptr);  // this device has none in command buffers
+    CHECK(lane.issued(status) == status);
   }
-  CHECK(listener.at_once == std::vector<bool>{false, true, true, false, true, true});
+  Listener listener;
+  test::ArithmeticBackend backend;
+  test::TestHooks hooks{backend};
+  QueueSlot queue;
+  Engine engine;
+};
+
+TEST_CASE("a capture is told what is never held: what the layer says, and what the device does not take") {
+  Captured program;
+  for (int i = 0; i < 2; ++i) {
+    program.submit(capture::OperationKind::kKernel);
+    program.submit(capture::OperationKind::kKernel, "its event is profiled");
+    program.submit(capture::OperationKind::kCopyImage);  // this device has none in command buffers
+    program.submit(capture::OperationKind::kKernel, nullptr, 0, true);
+  }
+  using namespace capture;
+  CHECK(program.listener.at_once == std::vector<bool>{false, true, true, false, false, true, true, false});
+  const std::vector<std::uint16_t> once{kRecordable, kAtOnce, kAtOnce | kBetween, kRecordable | kEndsHold};
+  std::vector<std::uint16_t> twice = once;
+  twice.insert(twice.end(), once.begin(), once.end());
+  CHECK(program.listener.flags == twice);
+}
+
+TEST_CASE("a capture is told where a lane's stretches end without a host call") {
+  Captured program;
+  program.submit(capture::OperationKind::kKernel);
+  CHECK(program.listener.cuts.empty());
+  program.submit(capture::OperationKind::kKernel, nullptr, -5);
+  CHECK(program.listener.flags.size() == 1);  // what the driver refused was not submitted
+  REQUIRE(program.listener.cuts.size() == 1);
+  std::thread([&] { program.submit(capture::OperationKind::kKernel); }).join();
+  program.submit(capture::OperationKind::kKernel);
+  CHECK(program.listener.cuts.back() == kHandedOff);
 }
 
 TEST_CASE("a report counts every submission of its thread, and of threads that ended") {

@@ -1,6 +1,7 @@
 // Which graph a lane takes for what comes.
 
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 
 #include "replay/engine_test_support.h"
 #include "replay/lane/lane.h"
@@ -57,6 +58,39 @@ TEST_CASE("a chunk that gets the number of one that was forgotten gets a graph o
   }
   CHECK(known > 100);
   CHECK(repeat(rig, program, stretches + 1, 100) > 0.5);
+}
+
+TEST_CASE("what the driver refuses each time does not keep what is around it from being replayed") {
+  env::Settings settings;
+  settings.gate = false;
+  settings.report = false;
+  settings.hold_limit_us = 1'000'000;
+  test::ArithmeticBackend backend;
+  test::TestHooks hooks{backend};
+  Engine engine(settings, backend, hooks, nullptr);
+  QueueSlot queue;
+  queue.info.id = queue.info.handle = 1;
+  engine.adopt_queue(queue);
+  test::Program program(engine, backend, queue);
+  constexpr int kRounds = 60;
+  for (int i = 0; i < kRounds; ++i) {
+    for (std::uint64_t k = 0; k < 6; ++k) {
+      REQUIRE(program.kernel(k, 1, 1) == 0);
+    }
+    program.refusal = i < kRounds - 1 ? -5 : 0;
+    CHECK(program.kernel(9, 1, 1) == program.refusal);
+    program.refusal = 0;
+    for (std::uint64_t k = 6; k < 9; ++k) {
+      REQUIRE(program.kernel(k, 1, 1) == 0);
+    }
+    program.wait();
+    engine.wait_idle();
+  }
+  CHECK(backend.log() == program.submitted);
+  const auto report = nlohmann::json::parse(engine.report_json());
+  CHECK(report["replayed"].get<int>() > kRounds * 9 * 8 / 10);
+  // Once it was taken, the next one is as any other.
+  CHECK(report["unholdable"]["the driver refused the last one like it"].get<int>() == kRounds - 1);
 }
 
 }  // namespace

@@ -467,6 +467,7 @@ std::string report_json(const ReportData& data) {
     entry["changed"] = graph.changed;
     entry["changed_operations"] = graph.changed_operations;
     entry["mismatched"] = graph.mismatched;
+    entry["too_early"] = graph.too_early;
     entry["builds"] = graph.builds;
     entry["variants"] = graph.variants;
     entry["parts"] = graph.parts;

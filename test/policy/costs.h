@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "backends/cuda/chunk_sizes.h"
+#include "backends/chunk_sizes.h"
 
 namespace refrain::policy {
 
