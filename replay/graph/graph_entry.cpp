@@ -209,6 +209,7 @@ std::unique_ptr<Executable> GraphEntry::built(std::unique_ptr<Executable> execut
 void GraphEntry::build_cancelled() {
   const env::MutexLock guard(mutex_);
   building_ = building_ == 0 ? 0 : building_ - 1;
+  ++totals_.too_early;
 }
 
 GraphEntry::Fit GraphEntry::fit(std::span<const OperationView> operations,

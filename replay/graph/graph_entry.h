@@ -160,7 +160,8 @@ class GraphEntry final : public Declinable {
     State state = State::kRecording;
     Decline decline = Decline::kNone;
     std::uint64_t recorded = 0, bypassed = 0, launched = 0, mismatched = 0, builds = 0;
-    /// Of those that were not launched: a graph was being made for them, or all that there were still ran.
+    /// Of those that were not launched: a graph was being made for them, could not be made just then, or all that there
+    /// were still ran.
     std::uint64_t too_early = 0;
     /// Of those launched: the instance that was predicted had these arguments; another one had; one was given them.
     std::uint64_t as_predicted = 0, found = 0, changed = 0;

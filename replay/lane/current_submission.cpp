@@ -57,10 +57,7 @@ void CurrentSubmission::enter_driver() noexcept {
   counters_.submissions.add();
   queue_ = submission.queue;
   first_of_stretch_ = dormancy_.stretch_begins(front_.sequence, counters_.hopeless());
-  const char* unholdable = submission.unholdable;
-  if (any_refused_ && unholdable == nullptr && is_refused(submission.token)) [[unlikely]] {
-    unholdable = "the driver refused the last one like it";
-  }
+  const char* unholdable = why_unholdable(submission.token, submission.unholdable);
   if (replaying_) {
     intervals_.pause_app_clock();
     intervals_.submitted(submission.token, intervals_.open() ? 0 : now_ns());
@@ -97,15 +94,20 @@ void CurrentSubmission::enter_driver() noexcept {
 
 void CurrentSubmission::look_back_at(const Noted& noted) {
   const IsLaneOwner owner;
-  if (noted.unholdable != nullptr) {
-    counters_.count_unholdable(noted.unholdable);
+  const char* const unholdable = why_unholdable(noted.token, noted.unholdable);
+  if (unholdable != nullptr) {
+    counters_.count_unholdable(unholdable);
   }
-  static_cast<void>(decide(noted.token, noted.unholdable == nullptr, noted.ends));
+  static_cast<void>(decide(noted.token, unholdable == nullptr, noted.ends));
+  if (any_refused_) [[unlikely]] {
+    note_refused(false);  // or issued() is called next, and knows better
+  }
 }
 
-/// What the driver refuses would break each chunk that it is in, before anything is known of the rest.
-[[gnu::cold]] bool CurrentSubmission::is_refused(capture::Token token) const noexcept {
-  return std::ranges::find(refused_, token) != refused_.end();
+/// `why`: what the layer says. What the driver refuses would break each chunk that it is in.
+[[gnu::hot]] const char* CurrentSubmission::why_unholdable(capture::Token token, const char* why) const noexcept {
+  const bool refused = any_refused_ && std::ranges::find(refused_, token) != refused_.end();
+  return why == nullptr && refused ? "the driver refused the last one like it" : why;
 }
 
 [[gnu::cold]] void CurrentSubmission::note_refused(bool refused) noexcept {

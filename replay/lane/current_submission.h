@@ -74,7 +74,7 @@ class CurrentSubmission {
   void enter_driver() noexcept;
   void stamp(std::byte* record) noexcept REFRAIN_REQUIRES(held_right);
   void described(std::uint32_t host_ns) REFRAIN_REQUIRES(held_right);
-  [[nodiscard]] bool is_refused(capture::Token token) const noexcept;
+  [[nodiscard]] const char* why_unholdable(capture::Token token, const char* why) const noexcept;
   void note_refused(bool refused) noexcept;
   [[nodiscard]] std::uint16_t flags_for_capture(const capture::OperationView& operation);
 
