@@ -113,7 +113,7 @@ void CurrentSubmission::look_back_at(const Noted& noted) {
 [[gnu::cold]] void CurrentSubmission::note_refused(bool refused) noexcept {
   std::ranges::replace(refused_, token_, capture::Token{0});
   if (refused) {
-    std::ranges::rotate(refused_, refused_.end() - 1);
+    std::rotate(refused_.begin(), refused_.end() - 1, refused_.end());
     refused_.front() = token_;
   }
   any_refused_ = std::ranges::any_of(refused_, [](capture::Token token) { return token != 0; });

@@ -352,7 +352,7 @@ static int repeated(int count, char** arguments, char** environment) {
   return status;
 }
 
-// NOLINTNEXTLINE(bugprone-reserved-identifier): the name that the C library has for it
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): the name that the C library has for it
 int __libc_start_main(Main main, int count, char** arguments, void (*init)(), void (*fini)(), void (*rtld_fini)(),
                       void* stack_end) {
   program_main = main;
