@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
 
 #include "capture/reader.h"
@@ -20,14 +19,14 @@ inline void no_capture_yet() {
   std::filesystem::remove(capture_file());
 }
 
-/// Why the file of a program that ended by itself cannot be read; empty if it can, to its end. A program may end so
-/// early that it has none.
+/// Why the file of a program that ended by itself cannot be read; empty if it can, or if there is none, as of a program
+/// that submits nothing.
 inline std::string capture_fault() {
   if (!std::filesystem::exists(capture_file())) {
     return {};
   }
   std::string error;
-  const auto read = refrain::capture::read_capture(capture_file(), &error);
+  static_cast<void>(refrain::capture::read_capture(capture_file(), &error));
   return error;
 }
 
