@@ -101,33 +101,6 @@ TEST_CASE("what is written comes back") {
   CHECK(error.find(file.name()) != std::string::npos);
 }
 
-TEST_CASE("which waits that lead out are for the same event comes back, in each round the same way") {
-  TemporaryFile file;
-  {
-    const auto recorder = open(file.name());
-    describe_program(*recorder);
-    Stream& stream = recorder->open_stream(1);
-    TestRecord record;
-    for (std::uint64_t round = 1; round <= 3; ++round) {
-      const WaitRef old = kInternalWait | kRepeatedWait | 1, other = 0x1000 * round;
-      stream.operation(record.kernel({.function = 1, .waits = {old, other | kOrderedWait}, .sequence = 10 * round}));
-      stream.operation(record.kernel({.function = 1, .waits = {old, 0x77, other}, .sequence = 10 * round + 1}));
-      stream.host_call("clFinish", 0);
-    }
-  }
-  const Capture capture = load(file.name());
-  REQUIRE(capture.graphs.size() == 1);
-  const Graph graph = capture.graphs[0].graph();
-  const auto waits_of = [&](NodeIndex node) {
-    const auto waits = graph.operation(node).waits();
-    return std::vector<WaitRef>(waits.begin(), waits.end());
-  };
-  CHECK(waits_of(0) == std::vector<WaitRef>{kWaitEarlier | kRepeatedWait, kWaitForeign | kOrderedWait});
-  CHECK(waits_of(1) == std::vector<WaitRef>{kWaitEarlier | kRepeatedWait, kWaitForeign + 1, kWaitForeign});
-  CHECK(is_earlier(waits_of(1)[0]));
-  CHECK_FALSE(is_earlier(waits_of(1)[1]));
-}
-
 TEST_CASE("edges, waits and queues come back") {
   TemporaryFile file;
   {
