@@ -261,6 +261,21 @@ GraphEntry::Fit GraphEntry::fit(std::span<const OperationView> operations,
   return result;
 }
 
+bool GraphEntry::missed(std::span<const OperationView> operations) {
+  const State before = state_;
+  count_mismatch();
+  // Where graphs are not changed and two queues submit the same stretch, each with arguments of its own, the hits of
+  // the one are too many for the other's misses to count: it gets an instance by asking twice.
+  if (before != State::kReady || state_ != State::kReady || retired_ || can_update() || !room_for_variant()) {
+    return false;
+  }
+  ArgumentHashes hashes;
+  hashes.compute(operations);
+  const bool wants_build = come_back(hashes.whole());
+  building_ += wants_build ? 1 : 0;
+  return wants_build;
+}
+
 void GraphEntry::count_mismatch() {
   ++totals_.mismatched;
   totals_.too_early += building_ != 0 ? 1 : 0;
@@ -291,7 +306,7 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
     return result;  // and none can be changed: eager this time
   }
   if (found.variant == GraphVariants::kNone) {
-    count_mismatch();
+    result.wants_build = missed(operations);
     return result;
   }
   // Else it still runs and cannot be used twice at once, or nothing can: eager this time.

@@ -41,8 +41,8 @@ struct GraphLaunch {
   /// What the launch, and those for which it stands, cost more than eager execution would have, while on trial.
   std::uint64_t excess_ns = 0;
   std::uint64_t saved_ns = 0;  ///< what they cost less
-  /// An instance had to be changed for arguments that have come back: one of their own is to be built (see
-  /// GraphEntry::built()).
+  /// Arguments have come back for which an instance had to be changed, or that none can be given: one of their own is
+  /// to be built (see GraphEntry::built()).
   bool wants_build = false;
   std::vector<capture::ObjectId> new_objects;  ///< what an instance names that was changed to name others; else empty
 };
@@ -209,6 +209,8 @@ class GraphEntry final : public Declinable {
   };
   [[nodiscard]] Fit fit(std::span<const capture::OperationView> operations, std::vector<capture::ObjectId>* new_objects)
       REFRAIN_REQUIRES(mutex_);
+  /// No instance has these arguments. True if one is to be built.
+  [[nodiscard]] bool missed(std::span<const capture::OperationView> operations) REFRAIN_REQUIRES(mutex_);
   void count_mismatch() REFRAIN_REQUIRES(mutex_);
   void took(std::uint64_t cost, const Chosen& chosen, GraphLaunch* result) REFRAIN_REQUIRES(mutex_);
   void change_state(State state) REFRAIN_REQUIRES(mutex_);
@@ -242,7 +244,7 @@ class GraphEntry final : public Declinable {
   GraphLabel label_ REFRAIN_GUARDED_BY(mutex_);
   std::vector<std::pair<Matcher*, ChunkId>> subscribers_ REFRAIN_GUARDED_BY(mutex_);
   std::size_t building_ REFRAIN_GUARDED_BY(mutex_) = 0;
-  /// Argument hashes of the last launches that needed an update.
+  /// Argument hashes of the last occurrences that no instance had.
   std::array<std::uint64_t, 128> updated_to_ REFRAIN_GUARDED_BY(mutex_) = {};
   std::uint64_t updated_count_ REFRAIN_GUARDED_BY(mutex_) = 0;
   /// Of the last launches for which most operations were changed.

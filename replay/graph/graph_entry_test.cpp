@@ -68,7 +68,11 @@ struct Stretch {
   }
   Launched launch(const Occurrence& work, std::uint64_t hold_ns = 0, bool proven = false) {
     WindowEvents window;
-    return entry.launch({backend, hooks, window}, views(work), hold_ns, proven).launch;
+    const GraphLaunch result = entry.launch({backend, hooks, window}, views(work), hold_ns, proven);
+    if (result.wants_build) {
+      CHECK(entry.built(executable_of(backend, work), "") == nullptr);
+    }
+    return result.launch;
   }
   Launched launch_predicted(const Occurrence& occurrence) {
     WindowEvents window;
@@ -148,7 +152,7 @@ TEST_CASE(
     "a stretch whose arguments never fit four times in a row is given up, and none that was launched in between") {
   const bool launched_between = GENERATE(false, true);
   Stretch stretch({.gate = false});
-  const Occurrence other = occurrence({1, 2, 33});
+  std::uint64_t value = 100;
   int rounds = 0;
   for (; rounds < 10 && stretch.entry.state() != State::kBypassing; ++rounds) {
     stretch.make_ready(kSame);
@@ -156,12 +160,25 @@ TEST_CASE(
       CHECK(stretch.launch(kSame) == Launched::kDone);
     }
     while (stretch.entry.state() == State::kReady) {
-      CHECK(stretch.launch(other) == Launched::kIssue);
+      CHECK(stretch.launch(occurrence({1, 2, ++value})) == Launched::kIssue);
     }
   }
   CHECK(rounds == (launched_between ? 10 : 4));
   CHECK(stretch.entry.summary().decline ==
         (launched_between ? GraphEntry::Decline::kNone : GraphEntry::Decline::kArguments));
+}
+
+TEST_CASE("two queues that submit a stretch with arguments of their own get an instance each") {
+  Stretch stretch({.gate = false});
+  const Occurrence other = occurrence({1, 2, 3}, 8);
+  stretch.make_ready(kSame);
+  std::size_t launched = 0;
+  for (int round = 0; round < 10; ++round) {
+    CHECK(stretch.launch(kSame) == Launched::kDone);
+    CHECK(stretch.launch(kSame) == Launched::kDone);
+    launched += stretch.launch(other) == Launched::kDone ? 1 : 0;
+  }
+  CHECK(launched == 8);
 }
 
 TEST_CASE("what came as predicted is not launched with the arguments that a graph was given meanwhile") {
