@@ -42,6 +42,8 @@ struct Stream {
   /// The layer's: what setters have set of it and around it (capture::OperationHeader::state).
   std::atomic<std::uint64_t> state{0};
   std::atomic<bool> attributes{false};  ///< it has some that are not those of a new stream
+  /// The layer's: a stream of another thread has waited for an event that was recorded in it.
+  std::atomic<bool> awaited{false};
 
   [[nodiscard]] static Stream& of(capture::Handle handle) noexcept { return *reinterpret_cast<Stream*>(handle); }
 };

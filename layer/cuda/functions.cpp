@@ -115,6 +115,7 @@ void describe(FunctionState& function, CUfunction handle) {
   }
   function.end_parameters();
   function.name = name == nullptr ? "" : name;
+  function.others_wait = streams::works_with_other_devices(function.name);
   function.module = module_of(driver, handle);
   function.any_grid = takes_any_grid(driver, handle);
   if (function.unholdable == nullptr) {

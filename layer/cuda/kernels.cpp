@@ -1,5 +1,6 @@
 // Kernel launches.
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <span>
@@ -34,6 +35,13 @@ class Attributes {
   }
   [[nodiscard]] bool known() const noexcept { return known_; }
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+  /// The kernel writes what other devices read: its memory is synchronised apart from that of other kernels.
+  [[nodiscard]] bool in_remote_domain() const noexcept {
+    return std::ranges::any_of(all(), [](const CUlaunchAttribute& attribute) {
+      return attribute.id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN &&
+             attribute.value.memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+    });
+  }
   [[nodiscard]] std::span<const CUlaunchAttribute> all() const noexcept { return {values_.data(), count_}; }
   [[nodiscard]] Token token() const noexcept {
     Token token = 0;
@@ -77,7 +85,8 @@ struct Launch {
           !attributes.known()                                       ? kUnknownAttribute
           : launch.parameters != nullptr && launch.extra != nullptr ? kBothForms
                                                                     : nullptr,
-          std::as_bytes(attributes.all())};
+          std::as_bytes(attributes.all()),
+          attributes.in_remote_domain()};
 }
 
 template <class Issue>
@@ -160,7 +169,8 @@ struct DeferredLaunch {
   }
   const char* const why_not =
       kept.in_pieces && function != nullptr ? function->unholdable : streams::reason_not_to_hold(launch, function);
-  return {mix(token, stream->token_seed), why_not != nullptr ? why_not : stream->unholdable};
+  return {mix(token, stream->token_seed), why_not != nullptr ? why_not : stream->unholdable,
+          function != nullptr && function->others_wait};
 }
 
 CUlaunchAttribute cooperative() noexcept {

@@ -130,6 +130,7 @@ void describe(FunctionState& function, const void* handle) REFRAIN_REQUIRES(tabl
   function.unholdable = kUnknown;
   if (known != tables().kernels.end()) {
     function.name = known->second.name;
+    function.others_wait = streams::works_with_other_devices(function.name);
     function.module = handle_of(known->second.module);
   }
   if (layouts != nullptr) {

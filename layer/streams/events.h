@@ -60,8 +60,12 @@ StatusOf<L> record_event(const replay::EntryPoint& entry_point, typename L::Api:
   if (known != nullptr && event != nullptr && event->context != known->stream.context) {
     unholdable = kOtherContext;  // the driver is to refuse it at once
   }
-  const Call call{entry_point, OperationKind::kEventRecord, static_cast<Token>(OperationKind::kEventRecord),
-                  unholdable};
+  Call call{entry_point, OperationKind::kEventRecord, static_cast<Token>(OperationKind::kEventRecord), unholdable};
+  if (known != nullptr && known->stream.awaited.load(std::memory_order_relaxed)) {
+    // The other thread would submit it, and all before it, in this one's place, and each keep the other from its own.
+    call.ends = true;
+    call.token = mix(call.token, 1);
+  }
   return submit<L>(
       call, known,
       [&](capture::OperationWriter& writer, Token token, bool) {
@@ -106,7 +110,8 @@ StatusOf<L> wait_event(const replay::EntryPoint& entry_point, Find&& stream, typ
     unholdable = kUnknownEvent;
   } else if (running != nullptr) {
     const replay::Lane& lane = running->lane();
-    own = event->lane.load(std::memory_order_relaxed) == lane.number();
+    const std::uint64_t recorded_by = event->lane.load(std::memory_order_relaxed);
+    own = recorded_by == lane.number();
     // The order of the stream implies a wait for what was recorded in it.
     told = own && known != nullptr && event->stream.load(std::memory_order_relaxed) != &known->stream;
     if (told) {
@@ -114,6 +119,10 @@ StatusOf<L> wait_event(const replay::EntryPoint& entry_point, Find&& stream, typ
       token = mix(token, event->newest_wait.role(lane, lane.number(), made).token);
     } else if (!own) {
       flush_event(*running, *event);
+      if (auto* const recorded_in = event->stream.load(std::memory_order_relaxed);
+          recorded_by != 0 && recorded_in != nullptr) {
+        recorded_in->awaited.store(true, std::memory_order_relaxed);
+      }
     }
   }
   const Call call{entry_point, OperationKind::kEventWait, token, unholdable};

@@ -38,6 +38,43 @@ TEST_CASE("a wait that another thread holds comes before the event is recorded a
               kernel(2), "record " + test::name(event) + " in " + test::name(recording.stream.handle)});
 }
 
+TEST_CASE("what another thread's stream waits for leaves with its call, and is replayed", "[promise-3]") {
+  Rig rig;
+  const Stretch stretch(rig);
+  const EventHandle event = Rig::event();
+  REQUIRE(rig.record(event, stretch.stream) == 0);
+  State& waiting = Rig::stream();
+  const Standing other(rig, [&] { REQUIRE(rig.wait_for(waiting, event) == 0); });
+  int held = 0;
+  rig.loop([&] {
+    stretch.submit(0, 4);
+    held += rig.engine->anything_held() ? 1 : 0;
+    REQUIRE(rig.record(event, stretch.stream) == 0);
+    CHECK_FALSE(rig.engine->anything_held());
+    stretch.submit(4, 8);
+  });
+  CHECK(held > 15);
+  CHECK(rig.device.graphs > 30);
+}
+
+TEST_CASE("a kernel that other devices wait for leaves with its call", "[promise-3]") {
+  Rig rig;
+  const Stretch stretch(rig);
+  CHECK(works_with_other_devices("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"));
+  CHECK_FALSE(works_with_other_devices("vector_sum"));
+  stretch.kernels[3]->others_wait = true;
+  int held = 0;
+  rig.loop([&] {
+    stretch.submit(0, 3);
+    held += rig.engine->anything_held() ? 1 : 0;
+    stretch.submit(3, 4);
+    CHECK_FALSE(rig.engine->anything_held());
+    stretch.submit(4, 8);
+  });
+  CHECK(held > 15);
+  CHECK(rig.device.graphs > 30);
+}
+
 TEST_CASE("an event is recorded at once where it may belong to another context, which the driver refuses",
           "[promise-5]") {
   const bool others = GENERATE(true, false);

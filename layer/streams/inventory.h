@@ -49,13 +49,11 @@ void note_registered(typename L::Api::Status status, void* host, std::size_t byt
   }
 }
 
-/// Of a kernel that may be in graphs: those of libraries for several devices wait for the same kernel there.
+/// Of a kernel that may be in graphs.
 template <class L>
 void note_kernel_name(std::string_view kernel) noexcept {
-  for (const std::string_view of_library : {"nccl", "nvshmem"}) {  // AMD's have the same names
-    if (kernel.find(of_library) != std::string_view::npos) {
-      L::runtime().inventory->cannot_compare("a kernel works together with other devices");
-    }
+  if (works_with_other_devices(kernel)) {
+    L::runtime().inventory->cannot_compare("a kernel works together with other devices");
   }
 }
 

@@ -20,6 +20,7 @@ struct Launch {
   std::span<const std::byte> buffer;  ///< the parameters in one piece, if they came like that
   const char* unholdable = nullptr;   ///< why no launch of this form is held
   std::span<const std::byte> more;    ///< what else there is to say, in bytes that are equal if it is
+  bool others_wait = false;           ///< kernels of other devices may, by what `more` says
 };
 
 /// The buffer that `extra` of a launch describes: 1, its address, 2, the address of its size, `end`.
@@ -402,7 +403,8 @@ StatusOf<L> launch_kernel(const Launch& launch, Token more_token, StreamState<ty
                   why_not,
                   false,
                   changes,
-                  state};
+                  state,
+                  launch.others_wait || (function != nullptr && function->others_wait)};
   return submit<L>(
       call, stream,
       [&](capture::OperationWriter& writer, Token whole, bool) {

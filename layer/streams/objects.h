@@ -20,6 +20,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backends/memory_inventory.h"
@@ -87,6 +88,7 @@ struct alignas(64) StreamState {
     unholdable = nullptr;
     slot.newest.store(nullptr, std::memory_order_relaxed);
     stream.watched.store(false, std::memory_order_relaxed);
+    stream.awaited.store(false, std::memory_order_relaxed);
     context = nullptr;
     set = {};
     proxy = nullptr;
@@ -104,8 +106,8 @@ struct EventState {
   std::atomic<std::uint64_t> sequence{0};
   std::atomic<std::uint64_t> waiting_lane{0};
   std::atomic<std::uint64_t> waiting_sequence{0};
-  std::atomic<const backends::Stream<Api>*> stream{nullptr};  ///< of the newest record
-  common::NewestWait newest_wait;                             ///< for what was recorded newest
+  std::atomic<backends::Stream<Api>*> stream{nullptr};  ///< of the newest record
+  common::NewestWait newest_wait;                       ///< for what was recorded newest
 
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
@@ -152,6 +154,7 @@ struct alignas(64) FunctionState {
   std::string name;
   std::uint64_t module = 0;                          ///< handle of what is unloaded with it; 0: not known
   bool any_grid = true;                              ///< false: its code does not allow all that the device has
+  bool others_wait = false;                          ///< see works_with_other_devices()
   std::atomic<LaunchLimits> limits{LaunchLimits()};  ///< none is allowed: nodes of others are not given this kernel
   FunctionFamily own_family;                         ///< of this one alone
   FunctionState* next_free = nullptr;
@@ -161,6 +164,7 @@ struct alignas(64) FunctionState {
     own_family.launches.reset();
     limits.store({}, std::memory_order_relaxed);
     any_grid = true;
+    others_wait = false;
     name.clear();
     descriptors.clear();
     buffer_offsets.clear();
@@ -184,6 +188,12 @@ struct alignas(64) FunctionState {
   /// After the last parameter.
   void end_parameters();
 };
+
+/// Of a kernel: those of libraries for several devices wait for the same kernel there, and are waited for.
+[[nodiscard]] inline bool works_with_other_devices(std::string_view kernel) noexcept {
+  const auto is_of = [kernel](std::string_view library) { return kernel.find(library) != std::string_view::npos; };
+  return is_of("nccl") || is_of("nvshmem");  // AMD's have the same names
+}
 
 template <class Api>
 struct Objects {

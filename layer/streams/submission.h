@@ -34,7 +34,9 @@ struct Call {
   bool blocks = false;        ///< returns only when the work is done
   std::uint64_t changes = 0;  ///< of a kernel: StateChanges::begun() before `state` was found
   std::uint64_t state = 0;    ///< what setters have set of its kernel: part of the token
-  bool ends = false;          ///< see replay::Submission
+  /// See replay::Submission. So do operations that somebody waits for whom no call of this thread shows: the host,
+  /// another thread's stream, another device.
+  bool ends = false;
 };
 
 // What takes `issue` is inlined everywhere: elsewhere the call's arguments would be written to memory first, for a

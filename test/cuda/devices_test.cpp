@@ -126,6 +126,14 @@ TEST_CASE(
   CHECK(std::ranges::count(calls_of({"device_switches"}, "replay", 4000), "cuGraphLaunch") > 0);
 }
 
+TEST_CASE("promise 3, bounded hold: a kernel that other devices may wait for leaves with its call", "[promise-3]") {
+  const Words program = GENERATE(Words{"collective"}, Words{"collective", "remote"});
+  CAPTURE(program);
+  same_everywhere(program, 500, devices());
+  const std::vector<std::string> calls = calls_of(program, "replay", 900);
+  CHECK(std::ranges::count(calls, "cuGraphLaunch") > std::ranges::count(calls, "cuStreamSynchronize") * 4 / 3);
+}
+
 TEST_CASE("promise 1, same order: one device is reset, or its context destroyed, while the other one works",
           "[promise-1]") {
   const Words program = GENERATE(Words{"device_reset"}, Words{"device_reset", "context"});
