@@ -1,5 +1,7 @@
 #include "replay/engine.h"
 
+#include <fmt/format.h>
+
 #include "env/file_name.h"
 #include "env/log.h"
 #include "env/mutex.h"
@@ -34,7 +36,7 @@ struct Engine::Inside {
   Inside(const env::Settings& settings, EngineState& state, backends::Backend& backend, LayerHooks& hooks,
          capture::Recorder* recorder)
       : context(settings, state, backend, hooks, recorder,
-                [this](std::uint64_t oldest_ns) { return lanes.flush_older(oldest_ns); }),
+                [this](std::uint64_t oldest_ns, bool rests) { return lanes.flush_older(oldest_ns, rests); }),
         lanes(context),
         report_file(settings.report_file, env::permissions(settings.file_mode)) {}
 
@@ -212,6 +214,12 @@ void Engine::state_changed(bool changed) noexcept {
   }
 }
 
+void Engine::others_may_wait(const char* why) noexcept {
+  const char* nobody = nullptr;
+  state_.others_wait.compare_exchange_strong(nobody, why, std::memory_order_relaxed);
+  inside_->context.watchdog.hurry();
+}
+
 void Engine::stop() noexcept {
   if (!active()) {
     return;
@@ -268,6 +276,12 @@ ReportData Engine::report_data() const {
   data.backend = context.backend.name();
   data.seconds = static_cast<double>(now_ns() - started_ns_) / 1e9;
   data.notes = context.backend.notes();
+  if (const char* const why = state_.others_wait.load(std::memory_order_relaxed);
+      why != nullptr && data.launches != 0) {
+    data.notes.push_back(fmt::format(
+        "other devices or processes may wait for it ({}): what is held leaves {} us after the last submission", why,
+        settings_.rest_limit_us));
+  }
   data.graphs = context.graphs.summaries();
   data.devices = context.graphs.devices();
   data.graphs_gone = context.graphs.gone();

@@ -137,6 +137,10 @@ class Engine {
   /// The same where nothing failed, but nothing may be held any more; `why`: the parts of the log line.
   void stand_aside(std::initializer_list<std::string_view> why) noexcept { state_.stand_aside(why); }
 
+  /// Another device or process may wait for what is held, and no call shows it: see Watchdog::hurry(). `why`: for the
+  /// report, with static lifetime; the first one is told. Any thread; not for every call.
+  void others_may_wait(const char* why) noexcept;
+
   /// For tests, and where no thread runs (see machine.h).
   [[nodiscard]] LaneContext& context() noexcept;
 

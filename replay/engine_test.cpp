@@ -79,6 +79,31 @@ TEST_CASE("held work is submitted within the hold limit without any further call
   CHECK(rig.report()["expired"] == 1);
 }
 
+TEST_CASE("where others may wait, what a thread holds that rests is submitted long before the hold limit",
+          "[promise-3]") {
+  const bool others = GENERATE(true, false);
+  CAPTURE(others);
+  Rig rig(quiet(false));
+  if (others) {
+    rig.engine->others_may_wait("peer access");
+  }
+  Program program(*rig.engine, rig.backend, rig.queue);
+  loop(rig, program, 40, 20, constant);
+  Watchdog& watchdog = rig.engine->context().watchdog;
+  watchdog.stop();               // it looks when the test says so
+  for (int k = 0; k < 5; ++k) {  // the beginning of one more iteration
+    REQUIRE(program.kernel(100 + k, 7 + k % 3, constant(0, k)) == 0);
+    CHECK(watchdog.look() != 0);
+    REQUIRE(rig.engine->anything_held());  // something came since the last look
+  }
+  watchdog.look();
+  CHECK(rig.engine->anything_held() == !others);
+  CHECK(rig.report()["expired"] == (others ? 1 : 0));
+  CHECK(rig.report()["notes"].size() == (others ? 1 : 0));
+  REQUIRE(program.wait() == 0);
+  CHECK(rig.backend.log() == program.submitted);
+}
+
 TEST_CASE("a command buffer that fails is replaced by eager execution, and retired") {
   Rig rig(quiet(false));
   Program program(*rig.engine, rig.backend, rig.queue);

@@ -163,4 +163,18 @@ REACH_BEYOND(cuModuleGetSurfRef, kSurfaces, (CUsurfref * surface, CUmodule modul
              (surface, module, name))
 #undef REACH_BEYOND
 
+// Who gets memory may write what kernels here wait for, and wait for what they write.
+#define GIVE(name, parameters, arguments)                     \
+  CUresult wrap::name parameters noexcept(!may_wait(#name)) { \
+    HostCall host_call(entry::name);                          \
+    const CUresult status = driver.name arguments;            \
+    streams::note_others<CudaLayer>(status, kShared);         \
+    return host_call.done(status, false);                     \
+  }
+GIVE(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr address), (handle, address))
+GIVE(cuMemExportToShareableHandle,
+     (void* handle, CUmemGenericAllocationHandle memory, CUmemAllocationHandleType type, unsigned long long flags),
+     (handle, memory, type, flags))
+#undef GIVE
+
 }  // namespace refrain::layer::cuda

@@ -5,9 +5,13 @@
 
 #include <xxhash.h>
 
+#include <span>
+
 #include "backends/cuda/kernel_call.h"
 #include "layer/cuda/driver_functions.h"
 #include "layer/cuda/submission.h"
+#include "layer/streams/generic_setter.h"
+#include "layer/streams/inventory.h"
 
 namespace refrain::layer::cuda {
 namespace {
@@ -37,6 +41,20 @@ template <class Call>
 CUresult set_context(const replay::EntryPoint& entry_point, std::uint64_t what, std::uint64_t value,
                      Call&& call) noexcept {
   return Setters::all().of_all(entry_point, what, handle_of(CudaLayer::current_context()), value, call);
+}
+
+/// Behind a call that lets devices use memory.
+CUresult note_access(CUresult status, const CUmemAccessDesc* access, std::size_t count) noexcept {
+  CUdevice own = 0;
+  if (status == CUDA_SUCCESS && driver.cuCtxGetDevice(&own) == CUDA_SUCCESS) {
+    for (const CUmemAccessDesc& each : std::span(access, count)) {
+      if (each.location.type == CU_MEM_LOCATION_TYPE_DEVICE && each.location.id != own &&
+          each.flags != CU_MEM_ACCESS_FLAGS_PROT_NONE) {
+        streams::note_others<CudaLayer>(status, streams::kPeerAccess);
+      }
+    }
+  }
+  return status;
 }
 
 template <class Call>
@@ -121,8 +139,23 @@ CUresult wrap::cuCtxSetLimit(CUlimit limit, std::size_t value) noexcept {
                      [&] { return driver.cuCtxSetLimit(limit, value); });
 }
 CUresult wrap::cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) noexcept {
-  return set_context(entry::cuCtxEnablePeerAccess, mix(kPeerAccess, handle_of(peer)), 1,
-                     [&] { return driver.cuCtxEnablePeerAccess(peer, flags); });
+  const CUresult status = set_context(entry::cuCtxEnablePeerAccess, mix(kPeerAccess, handle_of(peer)), 1,
+                                      [&] { return driver.cuCtxEnablePeerAccess(peer, flags); });
+  streams::note_others<CudaLayer>(status, streams::kPeerAccess);
+  return status;
+}
+CUresult wrap::cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc* access,
+                              std::size_t count) noexcept {
+  return note_access(
+      streams::GenericSetter<CudaLayer, driver, &DriverFunctions::cuMemSetAccess, entry::cuMemSetAccess>::call(
+          address, bytes, access, count),
+      access, count);
+}
+CUresult wrap::cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* access, std::size_t count) noexcept {
+  return note_access(
+      streams::GenericSetter<CudaLayer, driver, &DriverFunctions::cuMemPoolSetAccess, entry::cuMemPoolSetAccess>::call(
+          pool, access, count),
+      access, count);
 }
 CUresult wrap::cuCtxDisablePeerAccess(CUcontext peer) noexcept {
   return set_context(entry::cuCtxDisablePeerAccess, mix(kPeerAccess, handle_of(peer)), 0,

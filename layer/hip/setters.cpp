@@ -3,6 +3,8 @@
 #include "layer/streams/setters.h"
 
 #include "layer/hip/submission.h"
+#include "layer/streams/generic_setter.h"
+#include "layer/streams/inventory.h"
 
 namespace refrain::layer::hip {
 namespace {
@@ -36,6 +38,17 @@ hipError_t set_stream(const replay::EntryPoint& entry_point, hipStream_t stream,
 void HipLayer::forget_contexts() noexcept {
   Setters::all().forget_contexts();
 }
+
+#define ENABLE_PEER(name, parameters, arguments)                                                         \
+  hipError_t wrap::name parameters noexcept {                                                            \
+    const hipError_t status =                                                                            \
+        streams::GenericSetter<HipLayer, library, &LibraryFunctions::name, entry::name>::call arguments; \
+    streams::note_others<HipLayer>(status, streams::kPeerAccess);                                        \
+    return status;                                                                                       \
+  }
+ENABLE_PEER(hipDeviceEnablePeerAccess, (int peer, unsigned flags), (peer, flags))
+ENABLE_PEER(hipCtxEnablePeerAccess, (hipCtx_t peer, unsigned flags), (peer, flags))
+#undef ENABLE_PEER
 
 hipError_t wrap::hipFuncSetAttribute(const void* function, hipFuncAttribute attribute, int value) noexcept {
   return set_function(entry::hipFuncSetAttribute, function, static_cast<std::uint64_t>(attribute), value,

@@ -123,7 +123,7 @@ void note_memory(ze_context_handle_t context, ze_device_handle_t device, capture
 }
 
 void note_sharing(const void* more) noexcept {
-  if (runtime.inventory != nullptr && is_external(more)) {
+  if (is_external(more)) {
     note_shared();
   }
 }
@@ -135,6 +135,9 @@ void note_incomparable(const char* why) noexcept {
 }
 
 void note_shared() noexcept {
+  if (replay::Engine* const running = Protocol::any_engine(); running != nullptr) {
+    running->others_may_wait(kShared);
+  }
   note_incomparable(kShared);
 }
 

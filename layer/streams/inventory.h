@@ -28,16 +28,34 @@ bool note_memory(typename L::Api::Status status, std::uint64_t address) noexcept
   return true;
 }
 
+inline constexpr const char* kSharedMemory = "it may use memory that other processes or APIs use as well";
+inline constexpr const char* kPeerAccess = "they may use each other's memory";
+
+/// Behind a call after which other devices or processes may wait for what kernels write: see
+/// replay::Engine::others_may_wait(). The program's first call may be one. `why` has static lifetime.
+template <class L>
+void note_others(typename L::Api::Status status, const char* why) noexcept {
+  if (status != L::Api::kSuccess) {
+    return;
+  }
+  L::runtime().others_wait.store(why);
+  if (replay::Engine* const running = L::runtime().engine.load(); running != nullptr) {
+    running->others_may_wait(why);
+  }
+}
+
 /// Behind a call with which kernels may write what cannot be put back: verify compares nothing from then on. `why` has
 /// static lifetime.
 template <class L>
 void note_incomparable(typename L::Api::Status status, const char* why) noexcept {
+  if (why == kSharedMemory) {
+    note_others<L>(status, why);
+  }
   if (L::runtime().inventory != nullptr && status == L::Api::kSuccess) {
     L::runtime().inventory->cannot_compare(why);
   }
 }
 
-inline constexpr const char* kSharedMemory = "it may use memory that other processes or APIs use as well";
 inline constexpr const char* kPrintsOrAllocates = "a kernel prints, or allocates memory, which cannot be put back";
 
 /// Behind a call that makes memory of the host known to devices.

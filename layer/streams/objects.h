@@ -49,6 +49,7 @@ struct alignas(64) StreamRuntime {
   capture::Recorder* recorder = nullptr;           ///< in capture mode
   backends::MemoryInventory* inventory = nullptr;  ///< null: nobody wants it
   typename Api::Driver driver{};
+  std::atomic<const char*> others_wait{nullptr};  ///< see note_others()
 };
 
 template <class Api>

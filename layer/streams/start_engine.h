@@ -76,7 +76,10 @@ replay::Engine* start_engine(const char* api, const env::Settings& settings, con
   runtime.replays = env::replays(settings);
   runtime.backend = backend.release();
   replay::Engine* const made = engine.release();
-  runtime.engine.store(made, std::memory_order_release);
+  runtime.engine.store(made);
+  if (const char* const why = runtime.others_wait.load(); why != nullptr) {
+    made->others_may_wait(why);
+  }
   interpose::HostStubs::set_hook(hook);
   L::stubs().set_watching(true);
   install_report_handler(settings);

@@ -28,7 +28,8 @@ class alignas(64) EngineState {
   /// How often a queue or an object went away, or another state came: nobody expects anything after that.
   std::atomic<std::uint64_t> gone{0};
   StateChanges changes;
-  env::Mutex asking;  ///< while the driver is asked about what a lane kept
+  std::atomic<const char*> others_wait{nullptr};  ///< why another device or process may wait for what is held
+  env::Mutex asking;                              ///< while the driver is asked about what a lane kept
 
   /// An internal failure (out of memory, say): one log line, and from then on everything passes through.
   void fail(const char* what) noexcept {

@@ -31,6 +31,11 @@ class HeldOperations {
   [[nodiscard]] bool contains(std::uint64_t sequence) const noexcept {
     return count() != 0 && sequence >= first_.load(std::memory_order_relaxed);
   }
+  /// The number behind the newest one that is held; 0: none is.
+  [[nodiscard]] std::uint64_t end() const noexcept {
+    const std::uint32_t held = count();
+    return held == 0 ? 0 : first_.load(std::memory_order_relaxed) + held;
+  }
   /// Since when anything is held, see now_ns(); 0: nothing is.
   [[nodiscard]] std::uint64_t since_ns() const noexcept {
     return front_.held.load(std::memory_order_seq_cst) == 0 ? 0 : since_ns_.load(std::memory_order_relaxed);

@@ -31,6 +31,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "capture/operation.h"
 #include "replay/lane/chunk_graphs.h"
@@ -220,6 +221,11 @@ class alignas(64) Lane {
     const std::uint64_t trailing = trailing_.since_ns();
     return held == 0 || trailing == 0 ? held + trailing : std::min(held, trailing);
   }
+  /// For the watchdog alone: something is held, and nothing has come behind it since this was asked last.
+  [[nodiscard]] bool rested() noexcept {
+    const std::uint64_t end = held_.end();
+    return std::exchange(seen_end_, end) == end && end != 0;
+  }
   [[nodiscard]] bool is_of(const EngineState& engine) const noexcept { return front().engine == &engine; }
   [[nodiscard]] const LaneCounters& counters() const noexcept { return counters_; }
   [[nodiscard]] const ChunkTuner& tuner() const noexcept { return tuner_; }
@@ -282,6 +288,7 @@ class alignas(64) Lane {
   TrailingCalls trailing_;
   backends::SubmissionPause::Place beside_;
   const std::unique_ptr<IntervalTimeline> timeline_;  ///< null: nobody wants it
+  std::uint64_t seen_end_ = 0;                        ///< the watchdog's, see rested()
   bool waited_ = false;                               ///< at the end of an interval, ever
   std::uint32_t plan_ = 0;                            ///< in which intervals are divided now
   std::uint64_t profile_due_;                         ///< so many stretches until leave_profile() next

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <utility>
 
@@ -30,7 +29,7 @@ namespace refrain::replay {
 struct LaneContext {
   /// `check`: the watchdog's.
   LaneContext(const env::Settings& its_settings, EngineState& its_state, backends::Backend& its_backend,
-              LayerHooks& its_hooks, capture::Recorder* its_recorder, std::function<std::uint64_t(std::uint64_t)> check)
+              LayerHooks& its_hooks, capture::Recorder* its_recorder, Watchdog::Check check)
       : settings(its_settings),
         state(its_state),
         backend(its_backend),
@@ -41,7 +40,8 @@ struct LaneContext {
         discarder(backend),
         graphs(settings, hooks),
         builder(settings, backend, hooks, state.changes, graphs, budget, discarder),
-        watchdog(static_cast<std::uint64_t>(settings.hold_limit_us) * 1000, std::move(check)),
+        watchdog(static_cast<std::uint64_t>(settings.hold_limit_us) * 1000,
+                 static_cast<std::uint64_t>(settings.rest_limit_us) * 1000, std::move(check)),
         profile(settings) {
     if (settings.mode == env::Mode::kVerify) {
       verification_pause = std::make_unique<VerificationPause>();

@@ -163,15 +163,16 @@ void LaneRegistry::close() noexcept {
   delete lane;
 }
 
-std::uint64_t LaneRegistry::flush_older(std::uint64_t oldest_ns) noexcept {
+std::uint64_t LaneRegistry::flush_older(std::uint64_t oldest_ns, bool rests) noexcept {
   const env::MutexLock lock(mutex_);
   std::uint64_t held = 0;
   for (Lane* lane : lanes_) {
     const std::uint64_t since = lane->held_since_ns();
+    const bool rested = rests && lane->rested();
     if (since == 0) {
       continue;
     }
-    if (since <= oldest_ns) {
+    if (since <= oldest_ns || rested) {
       lane->flush(true);
       continue;
     }

@@ -34,8 +34,9 @@ class LaneRegistry {
   void flush_lane(std::uint64_t number, std::uint64_t sequence) noexcept REFRAIN_EXCLUDES(held_right);
   /// Flushes all, but the calling thread's if `others`.
   void flush_all(bool others) noexcept REFRAIN_EXCLUDES(held_right);
-  /// Flushes those that hold something since then or before. Returns since when anything is held still; 0: nothing is.
-  std::uint64_t flush_older(std::uint64_t oldest_ns) noexcept REFRAIN_EXCLUDES(held_right);
+  /// Flushes those that hold something since then or before, and, if `rests`, those that hold what they held when that
+  /// was asked last. Returns since when anything is held still; 0: nothing is.
+  std::uint64_t flush_older(std::uint64_t oldest_ns, bool rests) noexcept REFRAIN_EXCLUDES(held_right);
 
   /// What all lanes have seen, those included that are gone. May throw std::bad_alloc.
   [[nodiscard]] ReportData report() const;

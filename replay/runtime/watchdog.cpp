@@ -9,12 +9,13 @@
 namespace refrain::replay {
 
 namespace {
-// limit: looks without anything held before the thread goes to sleep; waking it again costs microseconds.
-constexpr int kIdleLooks = 14;
+// limit: the time of so many looks goes by with nothing held before the thread goes to sleep; waking it again costs
+// microseconds.
+constexpr std::uint64_t kIdleLooks = 14;
 }  // namespace
 
-Watchdog::Watchdog(std::uint64_t limit_ns, std::function<std::uint64_t(std::uint64_t)> check)
-    : due_ns_(limit_ns / 4 * 3), check_(std::move(check)) {}
+Watchdog::Watchdog(std::uint64_t limit_ns, std::uint64_t rest_ns, Check check)
+    : due_ns_(limit_ns / 4 * 3), look_ns_(std::min(due_ns_, rest_ns / 4)), check_(std::move(check)) {}
 
 Watchdog::~Watchdog() {
   stop();
@@ -38,24 +39,34 @@ void Watchdog::wake() noexcept {
   changed_.notify_all();
 }
 
+void Watchdog::hurry() noexcept {
+  if (hurries()) {
+    return;
+  }
+  const env::MutexLock guard(mutex_);
+  hurries_.store(true, std::memory_order_relaxed);
+  changed_.notify_all();
+}
+
 void Watchdog::run() noexcept {
   std::uint64_t sleep_ns = due_ns_;  // what begins to be held meanwhile is not due before
-  int idle = 0;
+  std::uint64_t idle_ns = 0;
   env::UniqueLock lock(mutex_);
   while (!stopping_) {
     if (!awake_.load(std::memory_order_relaxed)) {
       changed_.wait(lock);
       continue;
     }
+    sleep_ns = hurries() ? std::min(sleep_ns, look_ns_) : sleep_ns;
     changed_.wait_for(lock, std::chrono::nanoseconds(sleep_ns));
     lock.unlock();
     const std::uint64_t since = look();
     const std::uint64_t age = since == 0 ? 0 : now_ns() - since;
+    idle_ns = since != 0 ? 0 : idle_ns + sleep_ns;
     sleep_ns = std::max(due_ns_ - std::min(age, due_ns_), due_ns_ / 16);
     lock.lock();
-    idle = since != 0 ? 0 : idle + 1;
-    if (idle >= kIdleLooks) {
-      idle = 0;
+    if (idle_ns >= kIdleLooks * due_ns_) {
+      idle_ns = 0;
       awake_.store(false, std::memory_order_seq_cst);
       // Whoever began to hold before it could see that we sleep is seen here.
       lock.unlock();
@@ -69,7 +80,7 @@ void Watchdog::run() noexcept {
 }
 
 std::uint64_t Watchdog::look() noexcept {
-  return check_(now_ns() - due_ns_);
+  return check_(now_ns() - due_ns_, hurries());
 }
 
 void Watchdog::stop(bool waits) noexcept {

@@ -15,9 +15,11 @@ namespace refrain::replay {
 /// load when it begins to hold.
 class Watchdog {
  public:
-  /// `check` is called from the watchdog's thread; it flushes lanes that held since before
-  /// `oldest_ns` (see now_ns) and returns since when anything is held still (0: nothing is).
-  Watchdog(std::uint64_t limit_ns, std::function<std::uint64_t(std::uint64_t oldest_ns)> check);
+  /// `check` is called from the watchdog's thread; it flushes lanes that held since before `oldest_ns` (see now_ns) and
+  /// returns since when anything is held still (0: nothing is). `rests`: and those that hold what they held at the last
+  /// call, no more and no less.
+  using Check = std::function<std::uint64_t(std::uint64_t oldest_ns, bool rests)>;
+  Watchdog(std::uint64_t limit_ns, std::uint64_t rest_ns, Check check);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -30,6 +32,10 @@ class Watchdog {
       wake();
     }
   }
+  /// From now on what is held is submitted `rest_ns` after its thread's last submission as well: somebody may wait for
+  /// it, and no call shows whom. Any thread; costs a lock the first time.
+  void hurry() noexcept REFRAIN_EXCLUDES(mutex_);
+  [[nodiscard]] bool hurries() const noexcept { return hurries_.load(std::memory_order_relaxed); }
   /// `waits`: for the thread's end.
   void stop(bool waits = true) noexcept;
   /// What the thread does when it wakes; for where it does not run (see machine.h). Returns since when anything is held
@@ -43,8 +49,11 @@ class Watchdog {
   void run() noexcept;
 
   const std::uint64_t due_ns_;  ///< after so long work that is held is submitted
-  const std::function<std::uint64_t(std::uint64_t)> check_;
+  /// In a hurry: from one look to the next. A thread that rests shows in the second, and each may come late.
+  const std::uint64_t look_ns_;
+  const Check check_;
   std::atomic<bool> awake_{false};
+  std::atomic<bool> hurries_{false};
   env::Mutex mutex_;
   env::ConditionVariable changed_;
   bool stopping_ REFRAIN_GUARDED_BY(mutex_) = false;

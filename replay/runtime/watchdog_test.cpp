@@ -16,7 +16,7 @@ constexpr std::uint64_t kLimit = 1'000'000;
 
 TEST_CASE("held work is due after three quarters of the hold limit", "[promise-3]") {
   std::uint64_t oldest = 0;
-  Watchdog watchdog(kLimit, [&](std::uint64_t oldest_ns) {
+  Watchdog watchdog(kLimit, kLimit, [&](std::uint64_t oldest_ns, bool) {
     oldest = oldest_ns;
     return std::uint64_t{7};
   });
@@ -30,7 +30,7 @@ TEST_CASE("held work is due after three quarters of the hold limit", "[promise-3
 TEST_CASE("the watchdog looks while something is held, sleeps when nothing is, and can be woken again", "[promise-3]") {
   std::atomic<std::uint64_t> looks{0};
   std::atomic<std::uint64_t> held_since{0};
-  Watchdog watchdog(kLimit, [&](std::uint64_t) {
+  Watchdog watchdog(kLimit, kLimit, [&](std::uint64_t, bool) {
     ++looks;
     return held_since.load();
   });
@@ -57,8 +57,28 @@ TEST_CASE("the watchdog looks while something is held, sleeps when nothing is, a
   watchdog.stop();
 }
 
+TEST_CASE("a watchdog in a hurry looks for threads that rest", "[promise-3]") {
+  constexpr std::uint64_t kNever = 3'600'000'000'000;
+  std::atomic<int> looks{0}, hurried{0};
+  std::atomic<std::uint64_t> held_since{1};
+  Watchdog watchdog(kNever, kLimit, [&](std::uint64_t, bool rests) {
+    ++looks;
+    hurried += rests ? 1 : 0;
+    return held_since.load();
+  });
+  REQUIRE(watchdog.start());
+  watchdog.arm();
+  watchdog.hurry();
+  for (int i = 0; i < 10'000 && hurried < 10; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  CHECK(hurried >= 10);
+  watchdog.stop();
+  CHECK(looks - hurried <= 1);  // but for a look before it was told
+}
+
 TEST_CASE("a watchdog that can have no thread says so, and starts later", "[promise-3]") {
-  Watchdog watchdog(kLimit, [](std::uint64_t) { return std::uint64_t{0}; });
+  Watchdog watchdog(kLimit, kLimit, [](std::uint64_t, bool) { return std::uint64_t{0}; });
   pthread_attr_t usual;
   REQUIRE(pthread_getattr_default_np(&usual) == 0);
   pthread_attr_t too_large = usual;

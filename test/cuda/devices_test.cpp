@@ -134,6 +134,19 @@ TEST_CASE("promise 3, bounded hold: a kernel that other devices may wait for lea
   CHECK(std::ranges::count(calls, "cuGraphLaunch") > std::ranges::count(calls, "cuStreamSynchronize") * 4 / 3);
 }
 
+TEST_CASE("promise 3, bounded hold: the report says where another device may wait for what is held", "[promise-3]") {
+  const auto says = [](const Words& program) {
+    const Result plain = run(program, "plain", 0, devices());
+    const Result result = child::run_until_replayed(100, plain.output, [&] {
+      return run(program, "replay", 0, devices({{"REFRAIN_REST_LIMIT_US", "150"}}));
+    });
+    check_clean(result);
+    return result.errors.find("what is held leaves 150 us after the last submission") != std::string::npos;
+  };
+  CHECK(says({"device_gate"}));
+  CHECK_FALSE(says({"device_switches"}));
+}
+
 TEST_CASE("promise 1, same order: one device is reset, or its context destroyed, while the other one works",
           "[promise-1]") {
   const Words program = GENERATE(Words{"device_reset"}, Words{"device_reset", "context"});

@@ -5,6 +5,6 @@
 
 namespace refrain::replay {
 struct LaneContext {
-  Watchdog watchdog{0, {}};
+  Watchdog watchdog{0, 0, {}};
 };
 }  // namespace refrain::replay
