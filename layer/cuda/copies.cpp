@@ -63,6 +63,19 @@ CUDA_MEMCPY3D_v2 with_one_slice(const CUDA_MEMCPY2D_v2& flat) noexcept {
   return all;
 }
 
+/// What is held is submitted by its addresses alone.
+const char* why_no_peer_copy(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context) noexcept {
+  const auto is_of = [](CUdeviceptr memory, CUcontext context) {
+    CUcontext its = nullptr;
+    CUpointer_attribute wanted = CU_POINTER_ATTRIBUTE_CONTEXT;
+    void* answer = &its;
+    return driver.cuPointerGetAttributes(1, &wanted, &answer, memory) == CUDA_SUCCESS && its == context;
+  };
+  return is_of(to, to_context) && is_of(from, from_context)
+             ? nullptr
+             : "a copy between contexts of memory that is of none, or of another one";
+}
+
 std::uint64_t number_of(int place) noexcept {
   return static_cast<std::uint32_t>(place);
 }
@@ -95,6 +108,19 @@ COPY(cuMemcpyDtoHAsync_v2_ptsz, DefaultStream::kPerThread, void*, address(to), C
 COPY(cuMemcpyDtoDAsync_v2, DefaultStream::kLegacy, CUdeviceptr, to, CUdeviceptr, from)
 COPY(cuMemcpyDtoDAsync_v2_ptsz, DefaultStream::kPerThread, CUdeviceptr, to, CUdeviceptr, from)
 #undef COPY
+
+// In a graph, and when what is held is issued, as a copy between these addresses: the driver knows whose they are.
+#define PEER_COPY(name, by_default)                                                                                 \
+  CUresult wrap::name(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes, \
+                      CUstream stream) noexcept {                                                                   \
+    return streams::copy<CudaLayer>(                                                                                \
+        entry::name, to, from, bytes, stream, by_default,                                                           \
+        [&] { return driver.name(to, to_context, from, from_context, bytes, stream); },                             \
+        [&] { return why_no_peer_copy(to, to_context, from, from_context); });                                      \
+  }
+PEER_COPY(cuMemcpyPeerAsync, DefaultStream::kLegacy)
+PEER_COPY(cuMemcpyPeerAsync_ptsz, DefaultStream::kPerThread)
+#undef PEER_COPY
 
 #define FILL(name, by_default, Value)                                                        \
   CUresult wrap::name(CUdeviceptr to, Value value, size_t count, CUstream stream) noexcept { \
@@ -164,10 +190,6 @@ PREFETCH(cuMemPrefetchAsync_v2_ptsz, DefaultStream::kPerThread)
 #define UNHELD_TWICE(name, why, parameters, arguments)             \
   UNHELD(name, DefaultStream::kLegacy, why, parameters, arguments) \
   UNHELD(name##_ptsz, DefaultStream::kPerThread, why, parameters, arguments)
-UNHELD_TWICE(cuMemcpyPeerAsync, "copies between devices are not recorded",
-             (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,
-              CUstream stream),
-             (to, to_context, from, from_context, bytes, stream))
 UNHELD_TWICE(cuGraphLaunch, "it is a graph that the application made itself", (CUgraphExec graph, CUstream stream),
              (graph, stream))
 #undef UNHELD_TWICE

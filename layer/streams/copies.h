@@ -12,6 +12,7 @@
 namespace refrain::layer::streams {
 
 inline const char* const kPageable = "the copy names pageable host memory, which must not be read late";
+inline const char* const kWaitsForBoth = "a copy between devices in the default stream waits for the work of both";
 inline const char* const kUnknownFill = "the fill is of memory that is no allocation of the driver's, or more than one";
 
 /// Two places between which something is copied.
@@ -31,6 +32,10 @@ struct CopyPlaces {
     return target.type == backends::MemoryType::kDevice && source.type == backends::MemoryType::kDevice &&
            target.device == source.device;
   }
+  [[nodiscard]] bool between_devices() const noexcept {
+    return target.type == backends::MemoryType::kDevice && source.type == backends::MemoryType::kDevice &&
+           target.device != source.device;
+  }
   /// Into pageable memory: done when it returns.
   [[nodiscard]] bool blocks() const noexcept { return !target.known; }
   /// Nodes are for memory of one kind and device.
@@ -41,19 +46,36 @@ struct CopyPlaces {
   }
 };
 
-template <class L, class Issue>
+/// Before a copy that may be held but for its stream: why that one does not let it. Such a copy comes behind all that
+/// was submitted to either device, and what comes next behind it, and a graph with it would not.
+template <class L>
+const char* why_not_in(const StreamState<typename L::Api>* stream, const CopyPlaces& places) noexcept {
+  if (stream == nullptr || stream->stream.kind != backends::StreamKind::kLegacy || !places.between_devices()) {
+    return nullptr;
+  }
+  if (replay::Engine* const running = L::any_engine(); running != nullptr) {
+    running->flush_others();
+  }
+  return kWaitsForBoth;
+}
+
+/// `why_not()`: why a copy that is called like this is not held; null: it may be.
+template <class L, class Issue, class WhyNot>
 StatusOf<L> copy(const replay::EntryPoint& entry_point, std::uint64_t to, std::uint64_t from, std::size_t bytes,
-                 typename L::Api::StreamHandle stream, DefaultStream by_default, Issue&& issue) noexcept {
+                 typename L::Api::StreamHandle stream, DefaultStream by_default, Issue&& issue,
+                 WhyNot&& why_not) noexcept {
   if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, &status, issue, true)) {
     return status;
   }
   const CopyPlaces places = CopyPlaces::find<L>(to, bytes, from, bytes);
   auto* const found = find_stream<L>(stream, by_default);
   Token token = places.mixed_into(mix(static_cast<Token>(OperationKind::kPointerCopy), bytes));
-  if (found != nullptr && bytes != 0 && places.why_not() == nullptr && found->copies.note(token, current_stretch())) {
+  const char* const in_stream = why_not_in<L>(found, places);
+  const char* const why = places.why_not() != nullptr ? places.why_not() : in_stream != nullptr ? in_stream : why_not();
+  if (found != nullptr && bytes != 0 && why == nullptr && found->copies.note(token, current_stretch())) {
     token = places.mixed_into(static_cast<Token>(OperationKind::kPointerCopy));
   }
-  const Call call{entry_point, OperationKind::kPointerCopy, token, places.why_not(), places.blocks()};
+  const Call call{entry_point, OperationKind::kPointerCopy, token, why, places.blocks()};
   return submit<L>(
       call, found,
       [&](capture::OperationWriter& writer, Token whole, bool) {
@@ -64,6 +86,12 @@ StatusOf<L> copy(const replay::EntryPoint& entry_point, std::uint64_t to, std::u
         writer.finish();
       },
       issue);
+}
+
+template <class L, class Issue>
+StatusOf<L> copy(const replay::EntryPoint& entry_point, std::uint64_t to, std::uint64_t from, std::size_t bytes,
+                 typename L::Api::StreamHandle stream, DefaultStream by_default, Issue&& issue) noexcept {
+  return copy<L>(entry_point, to, from, bytes, stream, by_default, issue, []() -> const char* { return nullptr; });
 }
 
 /// With `count` values.

@@ -60,7 +60,9 @@ StatusOf<L> copy_rows(const replay::EntryPoint& entry_point, const std::optional
   }
   const CopyPlaces places =
       CopyPlaces::find<L>(copy->to.start, copy->bytes_of(copy->to), copy->from.start, copy->bytes_of(copy->from));
-  const char* why = places.why_not();
+  auto* const found = find_stream<L>(stream, by_default);
+  const char* const in_stream = why_not_in<L>(found, places);
+  const char* why = places.why_not() != nullptr ? places.why_not() : in_stream;
   if (why == nullptr && L::Api::kRowsOfDeviceOnly && !places.within_one_device()) {
     why = "copies of rows are recorded within the memory of one device only";
   }
@@ -78,7 +80,7 @@ StatusOf<L> copy_rows(const replay::EntryPoint& entry_point, const std::optional
   }
   const Call call{entry_point, kKind, places.mixed_into(token), why, places.blocks()};
   return submit<L>(
-      call, find_stream<L>(stream, by_default),
+      call, found,
       [&](capture::OperationWriter& writer, Token whole, bool) {
         writer.begin(kKind, whole);
         writer.words(numbers);

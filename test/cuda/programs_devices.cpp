@@ -206,6 +206,54 @@ PROGRAM(device_copies) {
   return finish(both);
 }
 
+/// Between kernels each device takes what the other one had when both were last waited for, and gives it something, by
+/// copies of several sizes and addresses in turn. "wrong": now and then the context is not that of the memory; "apart":
+/// the second side is another context of the first one's device.
+PROGRAM(device_exchange) {
+  const bool apart = has(argc, argv, "apart"), wrong = has(argc, argv, "wrong");
+  CHECK_CU(cuInit(0));
+  Pair both;
+  both[0].make(0);
+  both[1].make(apart ? 0 : 1, !apart);
+  int refused = 0;
+  constexpr int kRounds = 240;
+  for (int round = 0; round < kRounds; ++round) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      const Side& side = both[i];
+      const Side& other = both[1 - i];
+      side.enter();
+      const std::size_t first = round < kRounds / 2 ? 0 : static_cast<std::size_t>(round % 4);
+      const std::size_t bytes = kBytes / (round % 8 == 7 ? 4 : 2);
+      for (Word k = 0; k < 3; ++k) {
+        scale(side.stream, side.step, side.own, kCount, 3, k);
+      }
+      const CUcontext named = wrong && round % 20 == 13 ? side.context : other.context;
+      refused += cuMemcpyPeerAsync(side.copied + first * sizeof(Word), side.context, other.window, named, bytes,
+                                   side.stream) == CUDA_SUCCESS
+                     ? 0
+                     : 1;
+      mix_in(side.stream, side.mix, side.own, side.copied, kCount, 7);
+      CHECK_CU(cuMemcpyDtoDAsync(other.word + first * sizeof(Word), side.own, 16, side.stream));
+      scale(side.stream, side.step, side.own, kCount, 5, 1);
+    }
+    both[0].wait();
+    both[1].wait();
+    if (round % 16 == 15) {
+      for (const Side& side : both) {
+        side.enter();
+        CHECK_CU(cuMemcpyDtoDAsync(side.window, side.own, kBytes, side.stream));
+        side.wait();
+      }
+    }
+  }
+  std::printf("refused %d\n", refused);
+  for (const Side& side : both) {
+    side.enter();
+    print("word", side.word, 16);
+  }
+  return finish(both);
+}
+
 /// Copies at first; then each device may use the other one's memory, and does; then copies again. A kernel sees what
 /// was set. "threads" as above.
 PROGRAM(peer_access) {

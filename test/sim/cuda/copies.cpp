@@ -31,6 +31,25 @@ Status copy_described(const CUDA_MEMCPY3D& wanted, CUstream stream, bool per_thr
   return status != Status::kOk ? status : copy(described, stream, per_thread, returns);
 }
 
+/// Each side's memory is of the context that is named.
+Status copy_between(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, std::size_t bytes,
+                    CUstream stream, bool per_thread) {
+  {
+    const Lock lock;
+    for (const auto& [memory, handle] : {std::pair(to, to_context), std::pair(from, from_context)}) {
+      const Context* const named = find_context(handle);
+      const Allocation* const found = find_allocation(memory);
+      if (named == nullptr) {
+        return Status::kInvalidContext;
+      }
+      if (found != nullptr && found->owner != nullptr && found->owner != named) {
+        return Status::kInvalidValue;
+      }
+    }
+  }
+  return copy(row(to, Side::kDevice, from, Side::kDevice, bytes), stream, per_thread, Returns::kAtOnce);
+}
+
 CUDA_MEMCPY3D in_3d(const CUDA_MEMCPY2D& flat) noexcept {
   CUDA_MEMCPY3D all{};
   all.srcXInBytes = flat.srcXInBytes;
@@ -93,8 +112,9 @@ SUBMIT_TWICE(cuMemcpyDtoHAsync_v2, (void* to, CUdeviceptr from, std::size_t byte
 SUBMIT_TWICE(cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream),
              sim::copy(row(to, Side::kDevice, from, Side::kDevice, bytes), stream, per_thread, Returns::kAtOnce))
 SUBMIT_TWICE(cuMemcpyPeerAsync,
-             (CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, std::size_t bytes, CUstream stream),
-             sim::copy(row(to, Side::kDevice, from, Side::kDevice, bytes), stream, per_thread, Returns::kAtOnce))
+             (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, std::size_t bytes,
+              CUstream stream),
+             sim::cuda::copy_between(to, to_context, from, from_context, bytes, stream, per_thread))
 SUBMIT_TWICE_PTDS(cuMemcpy, (CUdeviceptr to, CUdeviceptr from, std::size_t bytes),
                   sim::copy(row(to, Side::kAny, from, Side::kAny, bytes), nullptr, per_thread, Returns::kWhenRead))
 SUBMIT_TWICE_PTDS(cuMemcpyHtoD_v2, (CUdeviceptr to, const void* from, std::size_t bytes),

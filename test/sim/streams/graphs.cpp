@@ -232,12 +232,13 @@ namespace {
 
 /// Whether a copy still goes between the same kinds of memory.
 bool same_places(const Task& old, const Task& changed) {
-  const auto type = [](Address address) {
+  const auto place = [](Address address) {
     const Allocation* found = find_allocation(address);
-    return found == nullptr ? -1 : static_cast<int>(found->type);
+    const bool of_device = found != nullptr && found->type == MemoryType::kDevice;
+    return std::pair(found == nullptr ? -1 : static_cast<int>(found->type), of_device ? found->owner : nullptr);
   };
   return old.kind != Task::Kind::kCopy || was_freed(old.to.start) || was_freed(old.from.start) ||
-         (type(old.to.start) == type(changed.to.start) && type(old.from.start) == type(changed.from.start));
+         (place(old.to.start) == place(changed.to.start) && place(old.from.start) == place(changed.from.start));
 }
 
 }  // namespace
