@@ -36,9 +36,10 @@ class AddressedMemory {
   static constexpr std::uint64_t kPage = std::uint64_t{64} << 10U;
 
   virtual ~AddressedMemory() = default;
-  /// Why work of the queue cannot be compared, as far as that is known without waiting for any; null: begin() says.
-  /// For users, with static lifetime.
-  [[nodiscard]] virtual const char* why_not(const capture::QueueInfo& queue) noexcept = 0;
+  /// Why these operations in the queue cannot be compared, as far as that is known without waiting for any; null:
+  /// begin() says. For users, with static lifetime.
+  [[nodiscard]] virtual const char* why_not(const capture::QueueInfo& queue,
+                                            std::span<const capture::OperationView> operations) noexcept = 0;
   /// Everything that work of the queue may write, by address, and no overlaps: memory of the device, and of the host,
   /// which the program may use meanwhile. False: there is more that cannot be compared; `why` is for users, with static
   /// lifetime. Until end() calls of the program that free memory wait.

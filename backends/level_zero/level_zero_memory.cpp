@@ -11,7 +11,8 @@ void LevelZeroMemory::use(MemoryInventory& inventory, LevelZeroFacts& facts) noe
   }
 }
 
-const char* LevelZeroMemory::why_not(const capture::QueueInfo& queue) noexcept {
+const char* LevelZeroMemory::why_not(const capture::QueueInfo& queue,
+                                     std::span<const capture::OperationView> /*operations*/) noexcept {
   const ImmediateList& list = ImmediateList::of(queue.handle);
   return why_not_comparable(*inventory_, list.device_number,
                             [&](const LiveMemory& memory) { return facts_->reach(memory, list); });

@@ -33,7 +33,8 @@ class LevelZeroMemory final : public MemoryThroughHost {
   /// Of the check that is under way.
   [[nodiscard]] EventStates& events() noexcept { return events_; }
 
-  [[nodiscard]] const char* why_not(const capture::QueueInfo& queue) noexcept override;
+  [[nodiscard]] const char* why_not(const capture::QueueInfo& queue,
+                                    std::span<const capture::OperationView> operations) noexcept override;
   bool begin(const capture::QueueInfo& queue, std::vector<MemoryRange>* device, std::vector<MemoryRange>* host,
              const char** why) noexcept override;
   void end(bool idle) noexcept override;

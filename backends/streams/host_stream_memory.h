@@ -22,8 +22,9 @@ class HostStreamMemory final : public MemoryThroughHost {
   [[nodiscard]] bool usable() const noexcept { return inventory_ != nullptr; }
   void context_gone(typename Api::ContextHandle /*context*/) noexcept {}  // nothing is kept there
 
-  [[nodiscard]] const char* why_not(const capture::QueueInfo& queue) noexcept override {
-    return why_not_now<Api>(driver_, *inventory_, queue);
+  [[nodiscard]] const char* why_not(const capture::QueueInfo& queue,
+                                    std::span<const capture::OperationView> operations) noexcept override {
+    return why_not_now<Api>(driver_, *inventory_, queue, operations);
   }
   bool begin(const capture::QueueInfo& queue, std::vector<MemoryRange>* device, std::vector<MemoryRange>* host,
              const char** why) noexcept override {

@@ -31,17 +31,38 @@ template <class Api>
   return same ? Api::reach(driver, memory.start) : Reach::kNone;
 }
 
+/// Whether one is a copy from or to another device, whose memory kernels here need not reach.
+template <class Api>
+[[nodiscard]] bool copies_further(const typename Api::Driver& driver, int device,
+                                  std::span<const capture::OperationView> operations) noexcept {
+  const auto is_elsewhere = [&](std::uint64_t address) {
+    Allocation found;
+    return Api::find_allocation(driver, address, &found) && found.type == MemoryType::kDevice && found.device != device;
+  };
+  return std::ranges::any_of(operations, [&](const capture::OperationView& operation) {
+    return (operation.kind() == capture::OperationKind::kPointerCopy ||
+            operation.kind() == capture::OperationKind::kPointerCopyRect) &&
+           (is_elsewhere(operation.handle_of(0)) || is_elsewhere(operation.handle_of(1)));
+  });
+}
+
 /// Without waiting for any work: see AddressedMemory::why_not().
 template <class Api>
 [[nodiscard]] const char* why_not_now(const typename Api::Driver& driver, const MemoryInventory& inventory,
-                                      const capture::QueueInfo& queue) noexcept {
+                                      const capture::QueueInfo& queue,
+                                      std::span<const capture::OperationView> operations) noexcept {
   const typename Api::ContextHandle context = Stream<Api>::of(queue.handle).context;
   const typename Api::RelaxedCapture relaxed(driver);
   const typename Api::Scope scope(driver, context);
-  return scope.status() != Api::kSuccess
-             ? nullptr
-             : why_not_comparable(inventory, Api::device_of(driver, context),
-                                  [&](const LiveMemory& memory) { return reach_now<Api>(driver, memory); });
+  if (scope.status() != Api::kSuccess) {
+    return nullptr;
+  }
+  const int device = Api::device_of(driver, context);
+  const char* const why =
+      why_not_comparable(inventory, device, [&](const LiveMemory& memory) { return reach_now<Api>(driver, memory); });
+  return why == nullptr && copies_further<Api>(driver, device, operations)
+             ? "it copies from or to another device, whose memory cannot be put back with its own"
+             : why;
 }
 
 template <class Api>
@@ -63,8 +84,9 @@ class StreamMemory final : public AddressedMemory {
     std::erase_if(unused_, [&](const Piece& piece) { return context == Api::kNoContext || piece.context == context; });
   }
 
-  [[nodiscard]] const char* why_not(const capture::QueueInfo& queue) noexcept override {
-    return why_not_now<Api>(driver_, *inventory_, queue);
+  [[nodiscard]] const char* why_not(const capture::QueueInfo& queue,
+                                    std::span<const capture::OperationView> operations) noexcept override {
+    return why_not_now<Api>(driver_, *inventory_, queue, operations);
   }
   bool begin(const capture::QueueInfo& queue, std::vector<MemoryRange>* device, std::vector<MemoryRange>* host,
              const char** why) noexcept override;

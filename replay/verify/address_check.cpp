@@ -54,7 +54,7 @@ class AddressCheck::Check {
     if (in_several_contexts()) {
       return impossible("it is work of several devices or contexts, whose memory cannot be put back together");
     }
-    if (why = memory_->why_not(queues_.front()); why != nullptr) {
+    if (why = memory_->why_not(queues_.front(), operations_); why != nullptr) {
       return impossible(why);
     }
     if (!idle(true)) {

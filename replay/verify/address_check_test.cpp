@@ -33,7 +33,10 @@ class FakeMemory final : public AddressedMemory {
   std::uint64_t most_used = 0;
   int hashes = 0;
 
-  const char* why_not(const capture::QueueInfo& /*queue*/) noexcept override { return known; }
+  const char* why_not(const capture::QueueInfo& /*queue*/,
+                      std::span<const capture::OperationView> /*operations*/) noexcept override {
+    return known;
+  }
   bool begin(const capture::QueueInfo& /*queue*/, std::vector<MemoryRange>* device, std::vector<MemoryRange>* host,
              const char** why) noexcept override {
     REQUIRE(!open);
