@@ -34,9 +34,10 @@ struct CudaApi {
   static constexpr Status kCaptureWrongThread = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
   static constexpr Status kCaptureUnmatched = CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
   static constexpr ContextHandle kNoContext = nullptr;
-  static constexpr bool kStreamAttributes = true;   ///< a kernel node gets those of its stream
-  static constexpr bool kUpdatesFunctions = true;   ///< a node can be given another kernel
-  static constexpr bool kRowsOfDeviceOnly = false;  ///< copies of rows are nodes within one device's memory only
+  static constexpr bool kStreamAttributes = true;      ///< a kernel node gets those of its stream
+  static constexpr bool kUpdatesFunctions = true;      ///< a node can be given another kernel
+  static constexpr bool kCopiesBetweenDevices = true;  ///< are nodes, too
+  static constexpr bool kRowsOfDeviceOnly = false;     ///< copies of rows are nodes within one device's memory only
   using PageHash = CudaPageHash;
   using Memory = StreamMemory<CudaApi>;
 

@@ -35,6 +35,7 @@ struct HipApi {
   static constexpr Status kCaptureUnmatched = hipErrorStreamCaptureUnmatched;
   static constexpr bool kStreamAttributes = false;
   static constexpr bool kUpdatesFunctions = false;
+  static constexpr bool kCopiesBetweenDevices = false;
   static constexpr bool kRowsOfDeviceOnly = true;  ///< of the host, versions of the runtime copy other rows
   static constexpr ContextHandle kNoContext = -1;
 

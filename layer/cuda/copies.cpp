@@ -110,13 +110,13 @@ COPY(cuMemcpyDtoDAsync_v2_ptsz, DefaultStream::kPerThread, CUdeviceptr, to, CUde
 #undef COPY
 
 // In a graph, and when what is held is issued, as a copy between these addresses: the driver knows whose they are.
-#define PEER_COPY(name, by_default)                                                                                 \
-  CUresult wrap::name(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes, \
-                      CUstream stream) noexcept {                                                                   \
-    return streams::copy<CudaLayer>(                                                                                \
-        entry::name, to, from, bytes, stream, by_default,                                                           \
-        [&] { return driver.name(to, to_context, from, from_context, bytes, stream); },                             \
-        [&] { return why_no_peer_copy(to, to_context, from, from_context); });                                      \
+#define PEER_COPY(name, by_default)                                                                                   \
+  CUresult wrap::name(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,   \
+                      CUstream stream) noexcept {                                                                     \
+    return streams::copy<CudaLayer>(                                                                                  \
+        entry::name, to, from, bytes, stream, by_default,                                                             \
+        [&] { return driver.name(to, to_context, from, from_context, bytes, stream); },                               \
+        [&](const streams::CopyPlaces& /*places*/) { return why_no_peer_copy(to, to_context, from, from_context); }); \
   }
 PEER_COPY(cuMemcpyPeerAsync, DefaultStream::kLegacy)
 PEER_COPY(cuMemcpyPeerAsync_ptsz, DefaultStream::kPerThread)

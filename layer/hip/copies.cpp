@@ -132,14 +132,24 @@ hipError_t wrap::hipMemset2DAsync(void* to, size_t pitch, int value, size_t widt
       DefaultStream::kLegacy, [&] { return library.hipMemset2DAsync(to, pitch, value, width, height, stream); });
 }
 
+/// The runtime looks at the devices' numbers, and then copies as hipMemcpyAsync() does.
+hipError_t wrap::hipMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
+                                    hipStream_t stream) noexcept {
+  return streams::copy<HipLayer>(
+      entry::hipMemcpyPeerAsync, handle_of(to), handle_of(from), bytes, stream, DefaultStream::kLegacy,
+      [&] { return library.hipMemcpyPeerAsync(to, to_device, from, from_device, bytes, stream); },
+      [&](const streams::CopyPlaces& places) {
+        return places.target.device == to_device && places.source.device == from_device
+                   ? nullptr
+                   : "a copy between devices of memory that is another one's";
+      });
+}
+
 #define UNHELD(name, by_default, why, parameters, arguments)                                             \
   hipError_t wrap::name parameters noexcept {                                                            \
     return streams::submit_unheld<HipLayer>(entry::name, OperationKind::kOther, why, stream, by_default, \
                                             [&] { return library.name arguments; });                     \
   }
-UNHELD(hipMemcpyPeerAsync, DefaultStream::kLegacy, "copies between devices are not recorded",
-       (void* to, int to_device, const void* from, int from_device, size_t bytes, hipStream_t stream),
-       (to, to_device, from, from_device, bytes, stream))
 UNHELD(hipGraphLaunch, DefaultStream::kLegacy, kOwnGraph, (hipGraphExec_t graph, hipStream_t stream), (graph, stream))
 UNHELD(hipGraphLaunch_spt, DefaultStream::kPerThread, kOwnGraph, (hipGraphExec_t graph, hipStream_t stream),
        (graph, stream))

@@ -13,6 +13,8 @@ namespace refrain::layer::streams {
 
 inline const char* const kPageable = "the copy names pageable host memory, which must not be read late";
 inline const char* const kWaitsForBoth = "a copy between devices in the default stream waits for the work of both";
+inline const char* const kNotBetweenDevices =
+    "copies between devices are not recorded: the runtime may run them on another device, or too early";
 inline const char* const kUnknownFill = "the fill is of memory that is no allocation of the driver's, or more than one";
 
 /// Two places between which something is copied.
@@ -50,8 +52,11 @@ struct CopyPlaces {
 /// was submitted to either device, and what comes next behind it, and a graph with it would not.
 template <class L>
 const char* why_not_in(const StreamState<typename L::Api>* stream, const CopyPlaces& places) noexcept {
-  if (stream == nullptr || stream->stream.kind != backends::StreamKind::kLegacy || !places.between_devices()) {
+  if (!places.between_devices()) {
     return nullptr;
+  }
+  if (stream == nullptr || stream->stream.kind != backends::StreamKind::kLegacy) {
+    return L::Api::kCopiesBetweenDevices ? nullptr : kNotBetweenDevices;
   }
   if (replay::Engine* const running = L::any_engine(); running != nullptr) {
     running->flush_others();
@@ -59,7 +64,7 @@ const char* why_not_in(const StreamState<typename L::Api>* stream, const CopyPla
   return kWaitsForBoth;
 }
 
-/// `why_not()`: why a copy that is called like this is not held; null: it may be.
+/// `why_not(places)`: why a copy that is called like this is not held; null: it may be.
 template <class L, class Issue, class WhyNot>
 StatusOf<L> copy(const replay::EntryPoint& entry_point, std::uint64_t to, std::uint64_t from, std::size_t bytes,
                  typename L::Api::StreamHandle stream, DefaultStream by_default, Issue&& issue,
@@ -71,7 +76,9 @@ StatusOf<L> copy(const replay::EntryPoint& entry_point, std::uint64_t to, std::u
   auto* const found = find_stream<L>(stream, by_default);
   Token token = places.mixed_into(mix(static_cast<Token>(OperationKind::kPointerCopy), bytes));
   const char* const in_stream = why_not_in<L>(found, places);
-  const char* const why = places.why_not() != nullptr ? places.why_not() : in_stream != nullptr ? in_stream : why_not();
+  const char* const why = places.why_not() != nullptr ? places.why_not()
+                          : in_stream != nullptr      ? in_stream
+                                                      : why_not(places);
   if (found != nullptr && bytes != 0 && why == nullptr && found->copies.note(token, current_stretch())) {
     token = places.mixed_into(static_cast<Token>(OperationKind::kPointerCopy));
   }
@@ -91,7 +98,8 @@ StatusOf<L> copy(const replay::EntryPoint& entry_point, std::uint64_t to, std::u
 template <class L, class Issue>
 StatusOf<L> copy(const replay::EntryPoint& entry_point, std::uint64_t to, std::uint64_t from, std::size_t bytes,
                  typename L::Api::StreamHandle stream, DefaultStream by_default, Issue&& issue) noexcept {
-  return copy<L>(entry_point, to, from, bytes, stream, by_default, issue, []() -> const char* { return nullptr; });
+  return copy<L>(entry_point, to, from, bytes, stream, by_default, issue,
+                 [](const CopyPlaces& /*places*/) -> const char* { return nullptr; });
 }
 
 /// With `count` values.

@@ -112,7 +112,8 @@ struct TestApi {
   static constexpr Status kSuccess = 0, kOutOfMemory = 2, kInvalidHandle = 400, kNotReady = 600, kNotSupported = 801,
                           kCaptureUnmatched = 903, kCaptureWrongThread = 908;
   static constexpr ContextHandle kNoContext = nullptr;
-  static constexpr bool kStreamAttributes = true, kRowsOfDeviceOnly = false, kUpdatesFunctions = true;
+  static constexpr bool kStreamAttributes = true, kCopiesBetweenDevices = true, kRowsOfDeviceOnly = false,
+                        kUpdatesFunctions = true;
 
   struct Scope {
     Scope(const Driver& /*driver*/, ContextHandle /*context*/) noexcept {}

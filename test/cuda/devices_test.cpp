@@ -106,8 +106,9 @@ TEST_CASE("promise 1, same results: verify mode does no work of a second context
 
 TEST_CASE("promise 1, same order: copies between devices are nodes of graphs, with other addresses and sizes as well",
           "[promise-1]") {
-  const Words program = GENERATE(Words{"device_exchange"}, Words{"device_exchange", "wrong"},
-                                 Words{"device_exchange", "apart"}, Words{"device_exchange", "wrong", "apart"});
+  const Words program =
+      GENERATE(Words{"device_exchange"}, Words{"device_exchange", "wrong"}, Words{"device_exchange", "default"},
+               Words{"device_exchange", "apart"}, Words{"device_exchange", "wrong", "apart"});
   CAPTURE(program);
   same_everywhere(program, 1000, devices());  // of 3870
   // Copies reach memory that kernels do not: what they wrote there is not put back.
@@ -119,6 +120,9 @@ TEST_CASE("copies between devices are held: a graph has them, and is changed whe
   const auto count = [&](const std::string& name) { return std::ranges::count(calls, name); };
   CHECK(count("cuMemcpyPeerAsync") + count("cuMemcpyAsync") < 500);  // of 960
   CHECK(count("cuGraphExecMemcpyNodeSetParams") > 0);
+  // In the default stream they wait for both devices, which no graph does.
+  const std::vector<std::string> legacy = calls_of({"device_exchange", "default"}, "replay", 1000);
+  CHECK(std::ranges::count(legacy, "cuMemcpyPeerAsync") == 960);
   // Named with a context that is not theirs they go to the driver as they are, which refuses them.
   const std::vector<std::string> wrong = calls_of({"device_exchange", "wrong"}, "replay", 1000);
   CHECK(std::ranges::count(wrong, "cuMemcpyPeerAsync") >= 24);

@@ -20,6 +20,7 @@ constexpr std::size_t kBytes = kCount * sizeof(Word);
 struct Side {
   CUdevice device = 0;
   bool is_primary = true;
+  unsigned flags = CU_STREAM_NON_BLOCKING;  ///< of `stream`
   CUcontext context = nullptr;
   CUfunction step = nullptr, mix = nullptr, seen = nullptr, await = nullptr, bump = nullptr;
   CUstream stream = nullptr;
@@ -43,7 +44,7 @@ struct Side {
     CHECK_CU(cuModuleGetFunction(&seen, module, "seen"));
     CHECK_CU(cuModuleGetFunction(&await, module, "await"));
     CHECK_CU(cuModuleGetFunction(&bump, module, "bump"));
-    stream = make_stream();
+    stream = make_stream(flags);
     shown = make_event();
     taken = make_event();
     own = filled(kCount, 1 + static_cast<Word>(number));
@@ -208,11 +209,12 @@ PROGRAM(device_copies) {
 
 /// Between kernels each device takes what the other one had when both were last waited for, and gives it something, by
 /// copies of several sizes and addresses in turn. "wrong": now and then the context is not that of the memory; "apart":
-/// the second side is another context of the first one's device.
+/// the second side is another context of the first one's device; "default": these copies are in the default stream.
 PROGRAM(device_exchange) {
-  const bool apart = has(argc, argv, "apart"), wrong = has(argc, argv, "wrong");
+  const bool apart = has(argc, argv, "apart"), wrong = has(argc, argv, "wrong"), legacy = has(argc, argv, "default");
   CHECK_CU(cuInit(0));
   Pair both;
+  both[0].flags = both[1].flags = legacy ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING;
   both[0].make(0);
   both[1].make(apart ? 0 : 1, !apart);
   int refused = 0;
@@ -222,16 +224,17 @@ PROGRAM(device_exchange) {
       const Side& side = both[i];
       const Side& other = both[1 - i];
       side.enter();
+      CUstream copies = legacy ? nullptr : side.stream;
       const std::size_t first = round < kRounds / 2 ? 0 : static_cast<std::size_t>(round % 4);
       const std::size_t bytes = kBytes / (round % 8 == 7 ? 4 : 2);
       // What it gave the last time, and replaces below.
-      CHECK_CU(cuMemcpyPeerAsync(side.copied + kBytes / 2, side.context, other.word, other.context, 16, side.stream));
+      CHECK_CU(cuMemcpyPeerAsync(side.copied + kBytes / 2, side.context, other.word, other.context, 16, copies));
       for (Word k = 0; k < 3; ++k) {
         scale(side.stream, side.step, side.own, kCount, 3, k);
       }
       const CUcontext named = wrong && round % 20 == 13 ? side.context : other.context;
       refused += cuMemcpyPeerAsync(side.copied + first * sizeof(Word), side.context, other.window, named, bytes,
-                                   side.stream) == CUDA_SUCCESS
+                                   copies) == CUDA_SUCCESS
                      ? 0
                      : 1;
       mix_in(side.stream, side.mix, side.own, side.copied, kCount, 7);
