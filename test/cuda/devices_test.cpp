@@ -133,7 +133,7 @@ TEST_CASE("another context is no cut: graphs are launched once for ten kernels o
 }
 
 TEST_CASE("promise 3, bounded hold: a kernel that other devices may wait for leaves with its call", "[promise-3]") {
-  const Words program = GENERATE(Words{"collective"}, Words{"collective", "remote"});
+  const Words program = GENERATE(Words{"collective"}, Words{"remote_domain"});
   CAPTURE(program);
   same_everywhere(program, 500, devices());
   const std::vector<std::string> calls = calls_of(program, "replay", 900);

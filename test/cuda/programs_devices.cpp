@@ -207,6 +207,38 @@ PROGRAM(device_copies) {
   return finish(both);
 }
 
+/// The third kernel of six is launched as libraries for several devices launch theirs: other devices read what it
+/// writes.
+PROGRAM(remote_domain) {
+  const Device gpu;
+  CUstream stream = make_stream();
+  CUfunction function = gpu.function("scale");
+  CUdeviceptr x = filled(kCount, 1);
+  CUlaunchAttribute remote{};
+  remote.id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
+  remote.value.memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+  for (int round = 0; round < 200; ++round) {
+    for (Word i = 0; i < 6; ++i) {
+      if (i != 2) {
+        scale(stream, function, x, kCount, 3, i);
+        continue;
+      }
+      CUlaunchConfig config{};
+      config.gridDimX = config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
+      config.blockDimX = 64;
+      config.hStream = stream;
+      config.attrs = &remote;
+      config.numAttrs = 1;
+      Word count = kCount, a = 3, b = i;
+      void* parameters[] = {&x, &count, &a, &b};
+      CHECK_CU(cuLaunchKernelEx(&config, function, parameters, nullptr));
+    }
+    CHECK_CU(cuStreamSynchronize(stream));
+  }
+  print("x", x, kCount);
+  return 0;
+}
+
 /// Between kernels each device takes what the other one had when both were last waited for, and gives it something, by
 /// copies of several sizes and addresses in turn. "wrong": now and then the context is not that of the memory; "apart":
 /// the second side is another context of the first one's device; "default": these copies are in the default stream.

@@ -43,34 +43,14 @@ PROGRAM(host_writer) {
   return 0;
 }
 
-/// The third kernel of six is one of a library for several devices, by its name or as such libraries launch them
-/// ("remote"): other devices read what it writes.
+/// The third kernel of six is one of a library for several devices, by its name.
 PROGRAM(collective) {
   const Device gpu;
   CUstream stream = make_stream();
   const CUdeviceptr x = filled(kCount, 1);
-  CUfunction plain = gpu.function("scale");
-  CUfunction of_library = gpu.function("ncclDevKernel_scale");
-  CUlaunchAttribute remote{};
-  remote.id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
-  remote.value.memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
-  const bool by_attribute = argc > 1 && std::string(argv[1]) == "remote";
   for (int round = 0; round < kRounds; ++round) {
     for (Word i = 0; i < 6; ++i) {
-      if (i != 2 || !by_attribute) {
-        scale(stream, i == 2 ? of_library : plain, x, kCount, 3, i);
-        continue;
-      }
-      CUlaunchConfig config{};
-      config.gridDimX = config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
-      config.blockDimX = 64;
-      config.hStream = stream;
-      config.attrs = &remote;
-      config.numAttrs = 1;
-      Word count = kCount, a = 3, b = i;
-      CUdeviceptr memory = x;
-      void* parameters[] = {&memory, &count, &a, &b};
-      CHECK_CU(cuLaunchKernelEx(&config, plain, parameters, nullptr));
+      scale(stream, gpu.function(i == 2 ? "ncclDevKernel_scale" : "scale"), x, kCount, 3, i);
     }
     CHECK_CU(cuStreamSynchronize(stream));
   }
