@@ -300,7 +300,7 @@ FAULTS = [
           seen="In verify mode what a thread has its second device do is done twice, as only the first one's memory is put"
                " back."),
     Fault("verify-waits-before-it-looks", "replay/verify/address_check.cpp",
-          old="memory_->why_not(queues_.front())", new="nullptr", promise=1,
+          old="memory_->why_not(queues_.front(), operations_)", new="nullptr", promise=1,
           seen="In verify mode a program whose devices wait for each other stands still for four seconds."),
     Fault("what-only-the-graph-writes-stays", "replay/verify/address_check.cpp",
           old="static_cast<void>(put(old, common(copied, differences)));", new="", promise=4, statement=True,
