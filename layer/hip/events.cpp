@@ -7,8 +7,10 @@
 namespace refrain::layer::hip {
 namespace {
 
+/// Events are mostly made before anything is submitted: which device they are of can be asked from then on.
 void watch(hipError_t status, const hipEvent_t* event, unsigned flags) noexcept {
   if (status == hipSuccess && event != nullptr && (flags & hipEventInterprocess) == 0) {
+    static_cast<void>(engine());
     streams::watch_event<HipLayer>(*event);
   }
 }
