@@ -15,6 +15,13 @@ namespace {
 // An argument set must have come this often on average for its graph to be worth a variant of its own.
 constexpr std::uint64_t kTurns = 3;
 
+/// A copy.
+bool names_pageable_memory(const OperationView& operation) {
+  return (operation.kind() == OperationKind::kPointerCopy || operation.kind() == OperationKind::kPointerCopyRect) &&
+         std::ranges::any_of(operation.arguments(),
+                             [](const auto& argument) { return argument.kind == ArgumentKind::kHostPointer; });
+}
+
 Arguments behaviour(const GraphUse& use, bool some_not_stored) {
   if (use.runs <= 1) {
     return Arguments::kOnce;
@@ -50,8 +57,9 @@ class Collector {
     std::uint32_t work = 0;  // a flush is recorded, but gains nothing
     for (NodeIndex node = 0; node < graph.size(); ++node) {
       const OperationView operation = graph.operation(node);
-      if (const char* why = why_not_recordable(graph, node); why != nullptr) {
-        ++unrecordable[{operation.kind(), operation.has(kBlocking), why}];
+      if (const char* why = why_not_recordable(capture_, graph, node); why != nullptr) {
+        const bool blocks = operation.has(kBlocking);
+        ++unrecordable[{operation.kind(), blocks, blocks ? "" : why, advice_for(operation)}];
       } else if (operation.kind() != OperationKind::kFlush) {
         ++work;
       }
@@ -117,7 +125,8 @@ class Collector {
   struct Unrecordable {
     OperationKind kind;
     bool blocking;
-    std::string_view why;
+    std::string_view why;  // of what does not block
+    std::string_view advice;
     auto operator<=>(const Unrecordable&) const = default;  // NOLINT(modernize-use-nullptr): none is there
   };
   struct Sum {
@@ -172,20 +181,16 @@ class Collector {
                    ? fmt::format("blocking {}: the program waits for it; what follows is another stretch",
                                  name_of(operation.kind))
                    : fmt::format("{}: {}; it splits its stretch", name_of(operation.kind), operation.why),
-               {fmt::format("{} in {}", times(sum.submissions), list_of(sum))}, sum, advice_for(operation));
+               {fmt::format("{} in {}", times(sum.submissions), list_of(sum))}, sum, std::string(operation.advice));
     }
   }
 
-  static std::string advice_for(const Unrecordable& operation) {
-    if (operation.blocking) {
+  static const char* advice_for(const OperationView& operation) noexcept {
+    if (operation.has(kBlocking)) {
       return "use the form that does not wait, and wait as late as possible";
     }
-    switch (operation.kind) {
-      case OperationKind::kPointerCopy:
-      case OperationKind::kPointerCopyRect: return "copy from and to pinned memory";
-      case OperationKind::kEventRecord: return "make the event without timing, if its times are not read";
-      default: return "move it out of what repeats, or to its beginning or end";
-    }
+    return names_pageable_memory(operation) ? "copy from and to pinned memory"
+                                            : "move it out of what repeats, or to its beginning or end";
   }
 
   void add_short() {
@@ -226,7 +231,7 @@ class Collector {
   Sum first_;
 };
 
-/// What an operation says of itself.
+/// What an operation says of itself: for captures that tell no reasons.
 const char* why_not_by_kind(const OperationView& operation, const QueueInfo& queue) noexcept {
   constexpr const char* kNoCommand = "command buffers have no such command";
   if (operation.has(kBlocking)) {
@@ -241,10 +246,7 @@ const char* why_not_by_kind(const OperationView& operation, const QueueInfo& que
   switch (operation.kind()) {
     case OperationKind::kPointerCopy:
     case OperationKind::kPointerCopyRect:
-      return std::ranges::any_of(operation.arguments(),
-                                 [](const auto& argument) { return argument.kind == ArgumentKind::kHostPointer; })
-                 ? "it names pageable host memory, which must not be read late"
-                 : nullptr;
+      return names_pageable_memory(operation) ? "it names pageable host memory, which must not be read late" : nullptr;
     case OperationKind::kEventRecord: return takes_time(operation) ? "the event is made for measuring times" : nullptr;
     case OperationKind::kKernel:
     case OperationKind::kCopyBuffer:
@@ -272,9 +274,13 @@ const char* why_not_by_kind(const OperationView& operation, const QueueInfo& que
 
 }  // namespace
 
-const char* why_not_recordable(const OperationView& operation, const QueueInfo& queue) noexcept {
+const char* why_not_recordable(const Capture& capture, const OperationView& operation,
+                               const QueueInfo& queue) noexcept {
   if (operation.has(kRecordable)) {
     return nullptr;
+  }
+  if (const auto told = capture.reasons.find(operation.header().reason); told != capture.reasons.end()) {
+    return told->second.text.c_str();
   }
   const char* why = why_not_by_kind(operation, queue);
   return why == nullptr && operation.has(kAtOnce) ? "it is never held: a report (refrain run --mode observe) says why"
@@ -329,7 +335,7 @@ Analysis analyse(const Capture& capture, const Forecast& forecast) {
     result.host_ns += use.host_ns;
     const Graph graph = capture.graphs[i].graph();
     for (NodeIndex node = 0; node < graph.size(); ++node) {
-      use.recordable += why_not_recordable(graph, node) == nullptr ? 1 : 0;
+      use.recordable += why_not_recordable(capture, graph, node) == nullptr ? 1 : 0;
     }
     use.replayed = std::min(replayed[i], use.recordable * use.runs);
     if (use.runs != 0) {

@@ -105,12 +105,14 @@ std::vector<std::string> changes_text(const Capture& capture, const StoredGraph&
 /// Reads the graph that the finding is about, if there is one.
 FindingText text_of(const Capture& capture, const Analysis& analysis, const Finding& finding);
 
-/// Why the operation is submitted at once, and never part of a command buffer ("command buffers have no such command");
-/// null if it may be. `queue` is its own.
-const char* why_not_recordable(const OperationView& operation, const QueueInfo& queue) noexcept;
+/// Why the operation is submitted at once, and never part of a command buffer ("command buffers have no such command"),
+/// as Why the operation is submitted at once, and never part of a command buffer ("command buffers have no such
+/// command"): as the layer said, or by its kind where the capture does not tell that. Null if it may be. `queue` is its
+/// own. Lives as long as the capture.
+const char* why_not_recordable(const Capture& capture, const OperationView& operation, const QueueInfo& queue) noexcept;
 /// The same of a node.
-inline const char* why_not_recordable(const Graph& graph, NodeIndex node) noexcept {
-  return why_not_recordable(graph.operation(node), graph.queue_of(node));
+inline const char* why_not_recordable(const Capture& capture, const Graph& graph, NodeIndex node) noexcept {
+  return why_not_recordable(capture, graph.operation(node), graph.queue_of(node));
 }
 
 /// "device memory", "pinned host memory", "managed memory" or, where the API has no such kinds, "buffer".

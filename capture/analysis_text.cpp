@@ -155,7 +155,7 @@ FindingText text_of(const Capture& capture, const Analysis& analysis, const Find
   std::uint64_t splitting = 0;
   for (NodeIndex node = 0; node < graph.size(); ++node) {
     const OperationView operation = graph.operation(node);
-    splitting += why_not_recordable(graph, node) != nullptr && !operation.has(kBlocking) ? 1 : 0;
+    splitting += why_not_recordable(capture, graph, node) != nullptr && !operation.has(kBlocking) ? 1 : 0;
   }
   if (splitting != 0) {
     text.details.push_back(

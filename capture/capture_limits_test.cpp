@@ -92,6 +92,34 @@ std::vector<std::uint8_t> many_graphs(std::uint32_t count, std::uint32_t nodes, 
 
 }  // namespace
 
+TEST_CASE("a graph whose reasons make no sense is refused") {
+  const auto problem_of = [](std::uint64_t told, const std::vector<std::uint16_t>& reasons) {
+    TemporaryFile file;
+    std::vector<std::uint8_t> definitions;
+    const ReasonInfo info{told, "its stream is marked"};
+    encode_definitions(std::span<const ReasonInfo>(&info, 1),
+                       [&](format::RecordType, std::span<const std::uint8_t> payload) {
+                         definitions.assign(payload.begin(), payload.end());
+                       });
+    flatbuffers::FlatBufferBuilder builder;
+    const std::vector<wire::Node> nodes(2, wire::Node(1, 1, 31, kAtOnce, 0, 0, 0, 0, 0));
+    const std::vector<std::uint64_t> arguments{1};
+    const std::vector<flatbuffers::Offset<wire::Graph>> graphs{
+        wire::CreateGraphDirect(builder, 0, 0, 1, &nodes, nullptr, &arguments, nullptr, &reasons)};
+    builder.Finish(wire::CreateGraphsDirect(builder, &graphs));
+    write_records(file.name(),
+                  {{format::RecordType::kReasons, definitions}, {format::RecordType::kGraphs, finished(builder)}});
+    std::string error;
+    static_cast<void>(read_capture(file.name(), &error));
+    return error;
+  };
+  CHECK(problem_of(3, {}).empty());
+  CHECK(problem_of(3, {0, 3}).empty());
+  CHECK_THAT(problem_of(3, {3}), Contains("reasons of more or fewer nodes than it has"));
+  CHECK_THAT(problem_of(3, {0, 2}), Contains("a node with a reason that is not told"));
+  CHECK_THAT(problem_of(0x10002, {0, 2}), Contains("a node with a reason that is not told"));
+}
+
 TEST_CASE("300 stretches of 1000 launches are shown in every form, in memory for one of them") {
   TemporaryFile file;
   {
@@ -373,10 +401,12 @@ TEST_CASE("nothing in a capture reaches the terminal as it is") {
     device.api = device.platform = device.name = device.driver = device.native = evil;
     recorder->define(device);
     recorder->define(FunctionInfo{1, 1, evil, evil});
+    const std::uint16_t reason = recorder->reason(evil.c_str());
     Stream& stream = recorder->open_stream(1);
     TestRecord record;
     for (int i = 0; i < 3; ++i) {
       stream.operation(record.kernel({.function = 1, .scalars = {i}}));
+      stream.operation(record.told(OperationKind::kOther, kAtOnce, reason));
       stream.host_call(evil.c_str(), 0);
     }
   }

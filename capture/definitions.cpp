@@ -176,6 +176,27 @@ struct Kind<BufferInfo> {
   static std::size_t kept_bytes(const BufferInfo& info) { return info.description.size() * 8; }
 };
 
+template <>
+struct Kind<ReasonInfo> {
+  using Table = wire::Reasons;
+  static constexpr auto kType = RecordType::kReasons;
+  static constexpr auto kItems = &wire::Reasons::reasons;
+  static constexpr auto kCreate = wire::CreateReasonsDirect;
+
+  static Offset<wire::Reason> encode(FlatBufferBuilder& builder, const ReasonInfo& reason) {
+    const auto text = text_of(builder, reason.text);
+    return wire::CreateReason(builder, reason.id, text);
+  }
+  static std::size_t stored_bytes(const ReasonInfo& reason) {
+    return 64 + std::min(reason.text.size(), format::kMaxText);
+  }
+
+  static ReasonInfo decode(RecordView& record, const wire::Reason& reason) {
+    return {reason.id(), record.text(reason.text())};
+  }
+  static std::size_t kept_bytes(const ReasonInfo& info) { return info.text.size(); }
+};
+
 template <typename Info>
 encode::Payload payload_of(std::span<const Info> infos) {
   FlatBufferBuilder builder;

@@ -1,4 +1,5 @@
-// What a program tells about itself to be captured, each thing once and by its id: devices, queues, functions, buffers.
+// What a program tells about itself to be captured, each thing once and by its id: devices, queues, functions,
+// buffers, reasons.
 // A further kind is told of in three files: capture/format.fbs has its table, this one its number, its structure and
 // its place in the list of kinds, capture/definitions.cpp how it is written and read. All else is made for any kind.
 #pragma once
@@ -39,6 +40,7 @@ enum class RecordType : std::uint32_t {
   kTimes = 15,       ///< Times: begin and end of each call of one lane, those that follow on the ones before
   /// ContentsReferences: pieces of contents that are equal to earlier ones
   kContentsReferences = 16,
+  kReasons = 17,  ///< Reasons
 };
 
 }  // namespace format
@@ -87,6 +89,13 @@ struct BufferInfo {
   bool operator==(const BufferInfo&) const = default;
 };
 
+/// Why operations are never held, or never part of a command buffer: as the layer, or the device's backend, says.
+struct ReasonInfo {
+  std::uint64_t id = 0;  ///< OperationHeader::reason, not 0
+  std::string text;
+  bool operator==(const ReasonInfo&) const = default;
+};
+
 template <typename... Infos>
 struct DefinitionKinds {
   using Spans = std::variant<std::span<const Infos>...>;
@@ -94,7 +103,7 @@ struct DefinitionKinds {
 };
 
 /// Every kind, in the order in which they are written. All have an `id`.
-using AllDefinitionKinds = DefinitionKinds<DeviceInfo, QueueInfo, FunctionInfo, BufferInfo>;
+using AllDefinitionKinds = DefinitionKinds<DeviceInfo, QueueInfo, FunctionInfo, BufferInfo, ReasonInfo>;
 
 /// Some definitions of one kind, which are kept elsewhere.
 using Definitions = AllDefinitionKinds::Spans;
@@ -108,13 +117,14 @@ struct KnownDefinitions {
   std::unordered_map<ObjectId, QueueInfo> queues;
   std::unordered_map<FunctionId, FunctionInfo> functions;
   std::unordered_map<ObjectId, BufferInfo> buffers;
+  std::unordered_map<std::uint64_t, ReasonInfo> reasons;
 
   /// Those of one kind.
   template <typename Info>
   auto& of() noexcept {
     using Known = std::conditional_t<std::is_same_v<Info, DeviceInfo>, std::vector<Info>,
                                      std::unordered_map<std::uint64_t, Info>>;
-    return std::get<Known&>(std::tie(devices, queues, functions, buffers));
+    return std::get<Known&>(std::tie(devices, queues, functions, buffers, reasons));
   }
 };
 

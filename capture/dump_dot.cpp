@@ -72,7 +72,7 @@ class Picture {
   }
 
  private:
-  [[nodiscard]] const char* why_cut(NodeIndex node) const { return why_not_recordable(graph_, node); }
+  [[nodiscard]] const char* why_cut(NodeIndex node) const { return why_not_recordable(capture_, graph_, node); }
 
   /// Whether nothing but `next` follows on `item`, and that on nothing else: both can be lines of one box.
   [[nodiscard]] bool in_chain(const FoldedItem& item, const FoldedItem& next) const {

@@ -186,7 +186,7 @@ void dump_graph(const Capture& capture, const Analysis& analysis, std::uint32_t 
     const OperationView operation = graph.operation(node);
     const QueueInfo& queue = graph.queue_of(node);
     out.line("  {:4}  {}  {}", node, label_of(capture, operation), shape_text(operation, cuda));
-    const char* why = why_not_recordable(graph, node);
+    const char* why = why_not_recordable(capture, graph, node);
     out.line("        {}{}{}{}", queue_text(queue, cuda), operation.has(kBlocking) ? ", blocking" : "",
              why == nullptr ? "" : ", ", why == nullptr ? "" : why);
     const auto arguments = operation.arguments();

@@ -34,13 +34,17 @@ void write_argument(JsonWriter& json, const ArgumentDescriptor& argument, std::s
 }
 
 // The kernel's name is where "function" is told.
-void write_node(JsonWriter& json, const Graph& graph, NodeIndex node) {
+void write_node(JsonWriter& json, const Capture& capture, const Graph& graph, NodeIndex node) {
   const OperationView operation = graph.operation(node);
   json.begin_object();
   json.member("kind", name_of(operation.kind()));
   json.member_hex("token", operation.token());
   json.member("queue", graph.queue_of(node).id);
-  json.member("recordable", why_not_recordable(graph, node) == nullptr);
+  const char* why = why_not_recordable(capture, graph, node);
+  json.member("recordable", why == nullptr);
+  if (why != nullptr) {
+    json.member("why", why);
+  }
   if (operation.kind() == OperationKind::kKernel) {
     json.member_hex("function", operation.header().function);
   }
@@ -84,7 +88,7 @@ void write_graph(JsonWriter& json, const Capture& capture, const Analysis& analy
   json.key("nodes");
   json.begin_array();
   for (NodeIndex node = 0; node < graph.size(); ++node) {
-    write_node(json, graph, node);
+    write_node(json, capture, graph, node);
   }
   json.end_array();
   json.list("edges", graph.edges(), [&](const Edge& edge) {

@@ -1,5 +1,8 @@
 #include "capture/encode.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "env/escape.h"
 #include "format_generated.h"
 
@@ -66,14 +69,20 @@ Payload graphs(std::span<const NewGraph> graphs) {
   FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<wire::Graph>> list;
   std::vector<wire::Node> nodes;
+  std::vector<std::uint16_t> reasons;
   for (const NewGraph& graph : graphs) {
     nodes.clear();
+    reasons.clear();
+    if (std::ranges::any_of(graph.nodes, &NodeShape::reason)) {
+      std::ranges::transform(graph.nodes, std::back_inserter(reasons), &NodeShape::reason);
+    }
     for (const NodeShape& node : graph.nodes) {
       nodes.emplace_back(node.token, node.function, node.kind, node.flags, node.queue, node.words, node.argument_count,
                          node.waits, node.value_bytes);
     }
     list.push_back(wire::CreateGraphDirect(builder, graph.id, graph.fingerprint, graph.queue_count, &nodes,
-                                           &graph.waits, &graph.arguments, &graph.outside));
+                                           &graph.waits, &graph.arguments, &graph.outside,
+                                           reasons.empty() ? nullptr : &reasons));
   }
   return release(builder, wire::CreateGraphsDirect(builder, &list));
 }

@@ -48,6 +48,7 @@ class FileRecorder final : public Recorder {
   bool start(std::string* error);
 
   void define_all(const Definitions& definitions) noexcept override;
+  std::uint16_t reason(const char* why) noexcept override;
   void code(const CodeInfo& info) noexcept override;
   void contents(ObjectId buffer, std::span<const std::byte> bytes) noexcept override;
   void leave_out_contents(std::uint64_t bytes) noexcept override;
@@ -200,6 +201,12 @@ void FileRecorder::tell(Add&& add) noexcept {
 
 void FileRecorder::define_all(const Definitions& definitions) noexcept {
   tell([&]() REFRAIN_REQUIRES(definitions_mutex_) { pending_.add(definitions); });
+}
+
+std::uint16_t FileRecorder::reason(const char* why) noexcept {
+  std::uint16_t number = 0;
+  tell([&]() REFRAIN_REQUIRES(definitions_mutex_) { number = pending_.reason(why); });
+  return number;
 }
 
 void FileRecorder::code(const CodeInfo& info) noexcept {
@@ -406,8 +413,8 @@ void FileRecorder::write(Extent extent) {
                       [](const encode::NamedEntryPoint& entry) { return 64 + entry.name.size(); });
   }
   append_in_batches(RecordType::kGraphs, graphs_.take_graphs(), encode::graphs, [](const NewGraph& graph) {
-    return graph.nodes.size() * sizeof(NodeShape) + (graph.waits.size() + graph.outside.size()) * 4 +
-           graph.arguments.size() * 8;
+    return graph.nodes.size() * (sizeof(NodeShape) + sizeof(std::uint16_t)) +
+           (graph.waits.size() + graph.outside.size()) * 4 + graph.arguments.size() * 8;
   });
   append_in_batches(RecordType::kArguments, graphs_.take_sets(), encode::argument_sets,
                     [](const NewArgumentSet& set) { return 64 + set.places.size() * 12; });
@@ -456,6 +463,7 @@ class ForkSafe final : public Recorder {
   ForkSafe(const ForkSafe&) = delete;
   ForkSafe& operator=(const ForkSafe&) = delete;
   void define_all(const Definitions& definitions) noexcept override { recorder_->define_all(definitions); }
+  std::uint16_t reason(const char* why) noexcept override { return recorder_->reason(why); }
   void code(const CodeInfo& info) noexcept override { recorder_->code(info); }
   void contents(ObjectId buffer, std::span<const std::byte> bytes) noexcept override {
     recorder_->contents(buffer, bytes);

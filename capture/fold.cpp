@@ -149,7 +149,7 @@ std::vector<std::uint64_t> looks_of(const Capture& capture, const Graph& graph) 
     const OperationView operation = graph.operation(node);
     looks.push_back(known
                         .try_emplace({label_of(capture, operation), graph.queue_of(node).id,
-                                      why_not_recordable(graph, node) == nullptr},
+                                      why_not_recordable(capture, graph, node) == nullptr},
                                      known.size())
                         .first->second);
   }

@@ -64,6 +64,7 @@ void GraphDeduplicator::describe(std::span<const OperationView> operations) {
     node.argument_count = header.argument_count;
     node.waits = header.wait_count;
     node.value_bytes = header.value_bytes;
+    node.reason = header.reason;
     words += operation.comparable().size() / 8;
     // Few queues per stretch, mostly the one of the operation before.
     auto queue = stretch_queues_.end();
@@ -95,11 +96,12 @@ void GraphDeduplicator::describe(std::span<const OperationView> operations) {
       }
     }
   }
-  std::vector<std::uint32_t> in_order;
+  std::vector<std::uint16_t> in_order;
   for (const ObjectId id : stretch_queues_) {
     const auto known = queues_.find(id);
     const QueueInfo info = known == queues_.end() ? QueueInfo{} : known->second;
-    in_order.push_back((info.in_order ? 1U : 0U) | static_cast<std::uint32_t>(info.default_order) << 1U);
+    in_order.push_back(
+        static_cast<std::uint16_t>((info.in_order ? 1U : 0U) | static_cast<unsigned>(info.default_order) << 1U));
   }
   for (NodeShape& node : nodes_) {
     node.in_order = in_order[node.queue];

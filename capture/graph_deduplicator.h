@@ -24,7 +24,8 @@ struct NodeShape {
   std::uint32_t queue = 0;
   std::uint16_t words = 0, argument_count = 0;
   std::uint32_t waits = 0, value_bytes = 0;
-  std::uint32_t in_order = 0;  ///< and default order, of the node's queue: they decide about edges
+  std::uint16_t in_order = 0;  ///< and default order, of the node's queue: they decide about edges
+  std::uint16_t reason = 0;    ///< OperationHeader's
 };
 static_assert(sizeof(NodeShape) == 40);
 

@@ -121,7 +121,7 @@ struct OperationHeader {
   std::uint16_t word_count = 0;
   std::uint16_t argument_count = 0;
   std::uint16_t wait_count = 0;
-  std::uint16_t reserved = 0;
+  std::uint16_t reason = 0;       ///< in captures, why it is kAtOnce: ReasonInfo::id; 0: not told
   std::uint32_t value_bytes = 0;  ///< bytes of the `values` section
   std::uint32_t host_ns = 0;      ///< time the driver call took, if it was issued and measured; else 0
 };

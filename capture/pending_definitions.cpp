@@ -19,6 +19,21 @@ void PendingDefinitions::add(const Definitions& definitions) {
   std::visit(add, definitions);
 }
 
+std::uint16_t PendingDefinitions::reason(std::string_view why) {
+  if (const auto known = reasons_.find(why); known != reasons_.end()) {
+    return known->second;
+  }
+  constexpr std::size_t kMost = 4096;  // limit: of memory
+  if (reasons_.size() >= kMost) {
+    return 0;
+  }
+  const auto number = static_cast<std::uint16_t>(reasons_.size() + 1);
+  const ReasonInfo info{number, std::string(why)};
+  add(std::span<const ReasonInfo>(&info, 1));
+  reasons_.emplace(why, number);
+  return number;
+}
+
 void PendingDefinitions::add(const CodeInfo& info) {
   if (!known_code_.insert(info.id).second) {
     return;

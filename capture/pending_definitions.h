@@ -4,7 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <variant>
@@ -32,6 +35,8 @@ class PendingDefinitions {
   };
 
   void add(const Definitions& definitions);
+  /// Adds it if it is new. Recorder::reason().
+  [[nodiscard]] std::uint16_t reason(std::string_view why);
   void add(const CodeInfo& info);
   /// Whether add_piece() is to follow for each piece of a buffer's contents.
   bool begin_contents(ObjectId buffer, std::span<const StoredContents::Piece> pieces);
@@ -53,6 +58,7 @@ class PendingDefinitions {
   // What was told already.
   std::array<Ids, std::variant_size_v<Definitions>> known_definitions_;
   Ids known_code_, known_contents_;
+  std::map<std::string, std::uint16_t, std::less<>> reasons_;
   StoredContents stored_;
 };
 

@@ -83,6 +83,8 @@ CheckedGraph checked_graph(RecordView& record, const wire::Graph& content) {
                     format::stretch_bytes(nodes, graph.words - graph.queue_count, waits) <= format::kMaxStretchBytes,
                 "a graph that is larger than graphs may be");
   const std::size_t outside = record.count(content.outside());
+  const std::size_t reasons = record.count(content.reasons());
+  record.expect(reasons == 0 || reasons == nodes, "reasons of more or fewer nodes than it has");
   std::size_t waits_used = 0;
   std::size_t outside_used = 0;
   std::uint64_t words_used = content.queue_count();
@@ -109,6 +111,7 @@ CheckedGraph checked_graph(RecordView& record, const wire::Graph& content) {
     header.argument_count = node.argument_count();
     header.wait_count = static_cast<std::uint16_t>(node.waits());
     header.value_bytes = node.value_bytes();
+    header.reason = reasons == 0 ? std::uint16_t{0} : content.reasons()->Get(static_cast<flatbuffers::uoffset_t>(i));
     auto& its_waits = graph.waits.emplace_back();
     for (std::uint32_t w = 0; w < node.waits(); ++w) {
       const std::int32_t wait = content.waits()->Get(static_cast<flatbuffers::uoffset_t>(waits_used++));
@@ -140,6 +143,11 @@ void CaptureReader::take_graphs(RecordView& record) {
     record.expect(graph.id() == capture_.graphs.size(), "graphs are not numbered one after the other");
     store_->charge(kBytesPerGraph);
     const CheckedGraph checked = checked_graph(record, graph);
+    record.expect(std::ranges::all_of(checked.headers,
+                                      [this](const OperationHeader& node) {
+                                        return node.reason == 0 || capture_.reasons.contains(node.reason);
+                                      }),
+                  "a node with a reason that is not told");
     StoredGraph& stored = capture_.graphs.emplace_back();
     stored.store_ = store_;
     stored.place_ = place(i);

@@ -48,6 +48,9 @@ class Recorder {
     define_all(std::span<const Info>(&info, 1));
   }
   virtual void define_all(const Definitions& definitions) noexcept = 0;
+  /// Why operations are not held or recorded: its number, for OperationHeader::reason, which is the same whenever the
+  /// text is; 0 if there are too many. Who asks for it tells no ReasonInfo.
+  virtual std::uint16_t reason(const char* /*why*/) noexcept { return 0; }
   virtual void code(const CodeInfo& info) noexcept = 0;
   /// Contents of a buffer before its first recorded use (only asked for if wants_contents()).
   virtual void contents(ObjectId buffer, std::span<const std::byte> bytes) noexcept = 0;

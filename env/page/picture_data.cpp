@@ -63,7 +63,7 @@ class Picture {
  private:
   std::size_t node(NodeIndex number) {
     const capture::OperationView operation = graph_.operation(number);
-    const char* why = capture::why_not_recordable(graph_, number);
+    const char* why = capture::why_not_recordable(capture_, graph_, number);
     nodes_.push_back({number, labels_.of(capture::label_of(capture_, operation)),
                       queues_.of(std::to_string(graph_.queue_of(number).id)), changing_[number],
                       why == nullptr ? nlohmann::json(nullptr) : nlohmann::json(reasons_.of(why))});

@@ -24,6 +24,7 @@ using capture::ObjectId;
 struct Named {
   std::set<ObjectId> queues, buffers;
   std::set<capture::FunctionId> functions;
+  std::set<std::uint16_t> reasons;
 };
 
 class Extraction {
@@ -96,6 +97,7 @@ class Extraction {
 
   void look_at(const capture::OperationView& operation) {
     named_.queues.insert(operation.header().queue);
+    named_.reasons.insert(operation.header().reason);
     if (operation.kind() == capture::OperationKind::kKernel) {
       named_.functions.insert(operation.header().function);
     }
@@ -114,6 +116,11 @@ class Extraction {
     }
     for (const ObjectId queue : named_.queues) {
       if (const auto found = capture_.queues.find(queue); found != capture_.queues.end()) {
+        recorder.define(found->second);
+      }
+    }
+    for (const std::uint16_t reason : named_.reasons) {
+      if (const auto found = capture_.reasons.find(reason); found != capture_.reasons.end()) {
         recorder.define(found->second);
       }
     }

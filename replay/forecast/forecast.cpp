@@ -70,7 +70,7 @@ class Stretches {
     for (NodeIndex i = 0; i < result.graph.size(); ++i) {
       const bool held = result.graph.operation(i).has(capture::kBetween);
       result.others.push_back(changed.contains(i));
-      result.holdable.push_back(held || capture::why_not_recordable(result.graph, i) == nullptr);
+      result.holdable.push_back(held || capture::why_not_recordable(capture_, result.graph, i) == nullptr);
     }
     return result;
   }

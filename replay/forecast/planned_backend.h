@@ -15,7 +15,8 @@ namespace refrain::replay {
 class PlannedBackend final : public backends::Backend {
  public:
   explicit PlannedBackend(const capture::Capture& capture) noexcept
-      : updates_(capture::can_update(capture)),
+      : capture_(capture),
+        updates_(capture::can_update(capture)),
         keeps_order_(std::ranges::any_of(capture.devices, &capture::DeviceInfo::keeps_order)) {}
 
   [[nodiscard]] std::string_view name() const noexcept override { return "planned"; }
@@ -28,7 +29,7 @@ class PlannedBackend final : public backends::Backend {
   }
   backends::Recordable can_record(const capture::OperationView& operation,
                                   const capture::QueueInfo& queue) noexcept override {
-    const char* why = capture::why_not_recordable(operation, queue);
+    const char* why = capture::why_not_recordable(capture_, operation, queue);
     return {why == nullptr, why == nullptr ? "" : why};
   }
   backends::Status record(const capture::Graph& /*graph*/, std::span<const capture::NodeIndex> /*nodes*/,
@@ -71,6 +72,7 @@ class PlannedBackend final : public backends::Backend {
     [[nodiscard]] bool busy() const noexcept override { return false; }
   };
 
+  const capture::Capture& capture_;
   const bool updates_, keeps_order_;
 };
 

@@ -295,24 +295,35 @@ void CurrentSubmission::abandon() noexcept {
   return status != 0 ? status : held_error;
 }
 
-/// What a capture is told of the newest operation besides its record: what becomes of it where it is replayed.
-std::uint16_t CurrentSubmission::flags_for_capture(const OperationView& operation) {
+std::uint16_t CurrentSubmission::number_of_reason(const char* why) {
+  const auto [known, is_new] = reasons_.try_emplace(why, std::uint16_t{0});
+  if (is_new && *why != '\0') {
+    known->second = context_.recorder->reason(why);
+  }
+  return known->second;
+}
+
+/// What a capture is told of the newest operation besides its record.
+CurrentSubmission::Outlook CurrentSubmission::outlook_of(const OperationView& operation) {
   constexpr std::size_t kMost = 4096;  // limit: of memory
+  if (unholdable_ != nullptr) {
+    return {capture::kAtOnce, number_of_reason(unholdable_)};
+  }
   if (recordable_.size() >= kMost) {
     recordable_.clear();
   }
-  const std::uint16_t end = ends_ ? capture::kEndsHold : 0;
-  if (unholdable_ != nullptr) {
-    return capture::kAtOnce;
-  }
-  const auto [known, is_new] = recordable_.try_emplace(operation.token(), 0);
+  const auto [known, is_new] = recordable_.try_emplace(operation.token());
+  Outlook& outlook = known->second;
   if (is_new) {
-    const bool can = context_.backend.can_record(operation, queue_->info).ok;
-    const bool fixed = can && !context_.backend.can_change(operation);
-    known->second = static_cast<std::uint16_t>((can ? capture::kRecordable : capture::kAtOnce | capture::kBetween) |
-                                               (fixed ? capture::kFixed : 0));
+    const backends::Recordable answer = context_.backend.can_record(operation, queue_->info);
+    if (!answer.ok) {
+      outlook = {capture::kAtOnce | capture::kBetween, number_of_reason(answer.why)};
+    } else {
+      outlook.flags =
+          context_.backend.can_change(operation) ? capture::kRecordable : capture::kRecordable | capture::kFixed;
+    }
   }
-  return known->second | end;
+  return {static_cast<std::uint16_t>(outlook.flags | (ends_ ? capture::kEndsHold : 0)), outlook.reason};
 }
 
 void CurrentSubmission::described(std::uint32_t host_ns) {
@@ -320,7 +331,10 @@ void CurrentSubmission::described(std::uint32_t host_ns) {
   stamp(scratch_.data());
   const OperationView operation(scratch_.data());
   if (stream_ != nullptr) {
-    reinterpret_cast<capture::OperationHeader*>(scratch_.data())->flags |= flags_for_capture(operation);
+    auto& header = *reinterpret_cast<capture::OperationHeader*>(scratch_.data());
+    const Outlook outlook = outlook_of(operation);
+    header.flags |= outlook.flags;
+    header.reason = outlook.reason;
     stream_->operation(operation);
   }
   const Following& following = matcher_.following();

@@ -76,7 +76,13 @@ class CurrentSubmission {
   void described(std::uint32_t host_ns) REFRAIN_REQUIRES(held_right);
   [[nodiscard]] const char* why_unholdable(capture::Token token, const char* why) const noexcept;
   void note_refused(bool refused) noexcept;
-  [[nodiscard]] std::uint16_t flags_for_capture(const capture::OperationView& operation);
+  /// For the capture: what becomes of an operation where it is replayed.
+  struct Outlook {
+    std::uint16_t flags = 0;   ///< capture::OperationFlags
+    std::uint16_t reason = 0;  ///< capture::OperationHeader's
+  };
+  [[nodiscard]] Outlook outlook_of(const capture::OperationView& operation);
+  [[nodiscard]] std::uint16_t number_of_reason(const char* why);
 
   LaneContext& context_;
   Lane* const lane_;
@@ -106,10 +112,11 @@ class CurrentSubmission {
   bool any_refused_ = false;
   std::array<capture::Token, 8> refused_{};  ///< of what the driver refused when it last came; 0: none
   bool has_pending_ = false;
-  Action pending_;                                                ///< launch to be done when it is described
-  std::uint64_t started_ns_ = 0;                                  ///< if it is timed
-  capture::RecordBytes scratch_;                                  ///< its record, if it is issued
-  std::unordered_map<capture::Token, std::uint16_t> recordable_;  ///< for the capture: what the backend says
+  Action pending_;                                          ///< launch to be done when it is described
+  std::uint64_t started_ns_ = 0;                            ///< if it is timed
+  capture::RecordBytes scratch_;                            ///< its record, if it is issued
+  std::unordered_map<capture::Token, Outlook> recordable_;  ///< what the backend says
+  std::unordered_map<const char*, std::uint16_t> reasons_;  ///< their numbers in the capture
 };
 
 }  // namespace refrain::replay

@@ -25,6 +25,9 @@ inline void write_changed(const Capture& from, const StoredGraph& stored, const 
     change.queue(queue);
     recorder->define(queue);
   }
+  for (const auto& [id, reason] : from.reasons) {
+    recorder->define(reason);
+  }
   for (auto [id, function] : from.functions) {
     change.function(function);
     recorder->define(function);

@@ -61,6 +61,13 @@ class TestRecord {
     return OperationView(bytes_.data());
   }
 
+  /// With what a layer says of it: `reason` is Recorder::reason()'s number.
+  OperationView told(OperationKind kind, std::uint16_t flags, std::uint16_t reason) {
+    static_cast<void>(other(7, kind, flags));
+    reinterpret_cast<OperationHeader*>(bytes_.data())->reason = reason;
+    return OperationView(bytes_.data());
+  }
+
  private:
   OperationWriter begin(OperationKind kind, Token token) {
     bytes_.clear();

@@ -113,6 +113,15 @@ int main(int argc, char** argv) {
     stream.operation(record.other(5, OperationKind::kMap, kBlocking, 5));
     stream.host_call("clFinish", 1);
   });
+  make(folder, "reasons", true, [](Recorder& recorder, Stream& stream, TestRecord& record) {
+    const std::uint16_t marked = recorder.reason("its stream is marked");
+    for (int i = 0; i < 4; ++i) {
+      stream.operation(record.kernel({}));
+      stream.operation(record.told(OperationKind::kFillBuffer, kAtOnce, marked));
+      stream.operation(record.told(OperationKind::kMarker, kAtOnce | kBetween, recorder.reason("it stands between")));
+      stream.host_call("clFinish", 1);
+    }
+  });
   make(folder, "contents", false, [](Recorder& recorder, Stream&, TestRecord&) {
     std::vector<std::byte> bytes(100, std::byte{7});
     BufferInfo buffer;
