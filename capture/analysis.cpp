@@ -59,7 +59,11 @@ class Collector {
       const OperationView operation = graph.operation(node);
       if (const char* why = why_not_recordable(capture_, graph, node); why != nullptr) {
         const bool blocks = operation.has(kBlocking);
-        ++unrecordable[{operation.kind(), blocks, blocks ? "" : why, advice_for(operation)}];
+        const Unrecordable key{operation.kind(), blocks, blocks ? "" : why, advice_for(operation)};
+        ++unrecordable[key];
+        if (operation.kind() == OperationKind::kKernel) {
+          note(unrecordable_[key], label_of(capture_, operation));
+        }
       } else if (operation.kind() != OperationKind::kFlush) {
         ++work;
       }
@@ -122,6 +126,7 @@ class Collector {
 
  private:
   static constexpr std::size_t kListed = 8;
+  static constexpr std::size_t kKernels = 3;
   struct Unrecordable {
     OperationKind kind;
     bool blocking;
@@ -133,6 +138,7 @@ class Collector {
     std::uint64_t runs = 0, submissions = 0, host_ns = 0;
     std::vector<std::uint32_t> graphs;  // the first ones
     std::uint64_t graph_count = 0;
+    std::vector<std::string> kernels;  // of what is not recorded: the first ones
   };
 
   static std::uint64_t part(std::uint64_t whole, std::uint64_t share, std::uint64_t of) {
@@ -154,6 +160,21 @@ class Collector {
     if (sum.graphs.size() < kListed) {
       sum.graphs.push_back(graph);
     }
+  }
+
+  static void note(Sum& sum, const std::string& kernel) {
+    if (sum.kernels.size() <= kKernels && std::ranges::find(sum.kernels, kernel) == sum.kernels.end()) {
+      sum.kernels.push_back(kernel);
+    }
+  }
+
+  /// "kernel stencil, axpy", "event record"
+  static std::string name_of(OperationKind kind, const Sum& sum) {
+    std::string text(capture::name_of(kind));
+    for (std::size_t i = 0; i < std::min(sum.kernels.size(), kKernels); ++i) {
+      text += (i == 0 ? " " : ", ") + sum.kernels[i];
+    }
+    return sum.kernels.size() > kKernels ? text + " …" : text;
   }
 
   static std::string list_of(const Sum& sum) {
@@ -179,8 +200,8 @@ class Collector {
       obstacle(Finding::Kind::kUnrecordable,
                operation.blocking
                    ? fmt::format("blocking {}: the program waits for it; what follows is another stretch",
-                                 name_of(operation.kind))
-                   : fmt::format("{}: {}; it splits its stretch", name_of(operation.kind), operation.why),
+                                 name_of(operation.kind, sum))
+                   : fmt::format("{}: {}; it splits its stretch", name_of(operation.kind, sum), operation.why),
                {fmt::format("{} in {}", times(sum.submissions), list_of(sum))}, sum, std::string(operation.advice));
     }
   }

@@ -105,6 +105,9 @@ std::vector<std::string> changes_text(const Capture& capture, const StoredGraph&
 /// Reads the graph that the finding is about, if there is one.
 FindingText text_of(const Capture& capture, const Analysis& analysis, const Finding& finding);
 
+/// The answer in a line: how much of it can be graphed, and what keeps most of the rest from that.
+std::string verdict_of(const Capture& capture, const Analysis& analysis);
+
 /// Why the operation is submitted at once, and never part of a command buffer ("command buffers have no such command"),
 /// as Why the operation is submitted at once, and never part of a command buffer ("command buffers have no such
 /// command"): as the layer said, or by its kind where the capture does not tell that. Null if it may be. `queue` is its

@@ -176,6 +176,25 @@ FindingText text_of(const Capture& capture, const Analysis& analysis, const Find
   return text;
 }
 
+std::string verdict_of(const Capture& capture, const Analysis& analysis) {
+  if (analysis.submissions == 0) {
+    return "nothing was submitted";
+  }
+  std::string text = fmt::format("{} of {} submissions repeat in a way that can be graphed",
+                                 percent(analysis.graphable_share), grouped(analysis.submissions));
+  const bool native = std::ranges::any_of(capture.devices, [](const auto& device) { return !device.native.empty(); });
+  if (!capture.devices.empty() && !native) {
+    text += ", but no device of this capture has command buffers";
+  }
+  const auto most = std::ranges::max_element(analysis.obstacles, {}, &Finding::submissions);
+  if (most != analysis.obstacles.end()) {
+    const std::string kind = most->graph ? std::string(name_of(most->kind)) + ": " : std::string();
+    text += fmt::format("; most of the rest ({}): {}{}", percent(most->share), kind,
+                        text_of(capture, analysis, *most).what);
+  }
+  return text;
+}
+
 namespace {
 
 /// One end of a copy, for labels; null if it is not known.

@@ -93,7 +93,9 @@ TEST_CASE("explain gives the reasons in order of what they cost") {
   CHECK(output.status == 0);
   const std::string& text = output.out;
   // Of 1000 exact, 700 beside the map and 600 in turn, but for the first times.
-  CHECK_THAT(text, Contains("Can be graphed: 65.5 % of all submissions"));
+  CHECK_THAT(text, Catch::StartsWith("65.5 % of 3 317 submissions repeat in a way that can be graphed; most of the "
+                                     "rest (24.1 %): arguments change: "));
+  CHECK(std::ranges::count(text, '\n') <= 40);  // a screen
   CHECK_THAT(text, Contains("the first times of what repeats"));
   CHECK_THAT(text, Contains("100 times of 10 submissions (stencil x10), up to clFinish"));
   CHECK_THAT(text, Contains("repeats exactly 100 times"));
@@ -201,9 +203,9 @@ TEST_CASE("what the layer or the device takes at once only is not said to be gra
   });
   const std::string text = dump(file.name(), DumpFormat::kExplain).out;
   if (flags == 0) {
-    CHECK_THAT(text, Contains("Can be graphed: 9"));
+    CHECK_THAT(text, Catch::StartsWith("9"));
   } else {
-    CHECK_THAT(text, Contains("Can be graphed: 0.0 %") && Contains("fill buffer: it is never held"));
+    CHECK_THAT(text, Catch::StartsWith("0.0 %") && Contains("fill buffer: it is never held"));
   }
 }
 
@@ -255,8 +257,8 @@ TEST_CASE("explain sums up what it does not list") {
     }
   });
   const std::string text = dump(file.name(), DumpFormat::kExplain).out;
-  CHECK_THAT(text, Contains(" 20.   ") && !Contains(" 21.   "));
-  CHECK_THAT(text, Contains(" submissions in 5 more, see --json"));
+  CHECK_THAT(text, Contains("  6.   ") && !Contains("  7.   "));
+  CHECK_THAT(text, Contains(" submissions in 19 more, see --json"));
 }
 
 TEST_CASE("pointers are told by the allocation they point into") {
@@ -447,7 +449,7 @@ TEST_CASE("explain takes what changes for graphable where the device can change 
     mixed(recorder, stream);
   });
   const std::string text = dump(file.name(), DumpFormat::kExplain).out;
-  CHECK_THAT(text, Contains("Can be graphed: 89.7 % of all submissions"));
+  CHECK_THAT(text, Catch::StartsWith("89.7 % of "));
   CHECK(text.find("residual argument 1") < text.find("What keeps the rest"));
 }
 

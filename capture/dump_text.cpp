@@ -1,6 +1,9 @@
 // --summary and --explain: for people.
 #include <algorithm>
 #include <ctime>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "capture/dump_formats.h"
 
@@ -8,7 +11,8 @@ namespace refrain::capture {
 namespace {
 
 constexpr std::size_t kMaxRows = 10;
-constexpr std::size_t kMaxFindings = 20;
+// An explanation is one screen: lines of what can be graphed, and of what keeps the rest from it.
+constexpr std::size_t kGraphableLines = 12, kObstacleLines = 18;
 constexpr std::size_t kMaxRegions = 20;
 
 std::string date(std::uint64_t realtime_ns) {
@@ -27,33 +31,49 @@ void headline(DumpOutput& out, const Capture& capture, const Analysis& analysis)
            duration(static_cast<double>(analysis.last_ns - analysis.first_ns)));
 }
 
-void findings(DumpOutput& out, const Capture& capture, const Analysis& analysis, const std::vector<Finding>& list) {
-  std::size_t number = 0;
-  std::uint64_t rest = 0;
-  double rest_share = 0;
+/// What is told of a finding: its first line goes behind number and share.
+std::vector<std::string> lines_of(const Capture& capture, const Analysis& analysis, const Finding& finding) {
+  const FindingText wording = text_of(capture, analysis, finding);
+  std::string amount = finding.submissions == 1 ? "1 submission" : grouped(finding.submissions) + " submissions";
+  if (analysis.host_ns != 0) {
+    amount += fmt::format(", {} in driver calls", duration(static_cast<double>(finding.host_ns)));
+  }
+  std::vector<std::string> lines{wording.what};
+  if (wording.details.size() == 1) {
+    lines.push_back(amount + "; " + wording.details.front());
+  } else {
+    lines.push_back(std::move(amount));
+    lines.insert(lines.end(), wording.details.begin(), wording.details.end());
+  }
+  if (!wording.advice.empty()) {
+    lines.push_back("try: " + wording.advice);
+  }
+  return lines;
+}
+
+void findings(DumpOutput& out, const Capture& capture, const Analysis& analysis, const std::vector<Finding>& list,
+              std::size_t most_lines) {
+  std::size_t shown = 0, used = 0;
   for (const Finding& finding : list) {
-    if (++number > kMaxFindings) {
-      rest += finding.submissions;
-      rest_share += finding.share;
-      continue;
+    const std::vector<std::string> lines = lines_of(capture, analysis, finding);
+    used += lines.size();
+    if (shown != 0 && used > most_lines) {
+      break;
     }
-    const FindingText wording = text_of(capture, analysis, finding);
-    std::string time;
-    if (analysis.host_ns != 0) {
-      time = fmt::format(", {} in driver calls", duration(static_cast<double>(finding.host_ns)));
-    }
-    out.line("{:3}. {:>7}  {} submissions{}", number, percent(finding.share), grouped(finding.submissions), time);
-    out.line("              {}", wording.what);
-    for (const std::string& detail : wording.details) {
-      out.line("                {}", detail);
-    }
-    if (!wording.advice.empty()) {
-      out.line("                try: {}", wording.advice);
+    out.line("{:3}. {:>7}  {}", ++shown, percent(finding.share), lines.front());
+    for (std::size_t i = 1; i < lines.size(); ++i) {
+      out.line("                {}", lines[i]);
     }
   }
-  if (rest != 0) {
+  std::uint64_t rest = 0;
+  double rest_share = 0;
+  for (const Finding& finding : std::span(list).subspan(shown)) {
+    rest += finding.submissions;
+    rest_share += finding.share;
+  }
+  if (shown < list.size()) {
     out.line("     {:>7}  {} submissions in {} more, see --json", percent(rest_share), grouped(rest),
-             list.size() - kMaxFindings);
+             list.size() - shown);
   }
 }
 
@@ -144,15 +164,14 @@ void dump_summary(const Capture& capture, const Analysis& analysis, DumpOutput& 
 }
 
 void dump_explain(const Capture& capture, const Analysis& analysis, DumpOutput& out) {
+  out.line("{}", verdict_of(capture, analysis));
   headline(out, capture, analysis);
-  const bool native = std::any_of(capture.devices.begin(), capture.devices.end(),
-                                  [](const DeviceInfo& device) { return !device.native.empty(); });
-  if (!capture.devices.empty() && !native) {
-    out.line("No device of this capture has command buffers: nothing can be replayed natively on it.");
+  out.line("(A stretch is what a thread submits up to a call that waits, or ends one otherwise. A lane is a thread.)");
+  if (!analysis.graphable.empty()) {
+    out.blank();
+    out.line("What can be graphed (graphs are used where they are faster: the report of `refrain run` tells that):");
+    findings(out, capture, analysis, analysis.graphable, kGraphableLines);
   }
-  out.blank();
-  out.line("Can be graphed: {} of all submissions", percent(analysis.graphable_share));
-  findings(out, capture, analysis, analysis.graphable);
   if (analysis.obstacles.empty()) {
     if (analysis.submissions != 0) {
       out.blank();
@@ -162,7 +181,7 @@ void dump_explain(const Capture& capture, const Analysis& analysis, DumpOutput& 
   }
   out.blank();
   out.line("What keeps the rest from being replayed, by what would gain most:");
-  findings(out, capture, analysis, analysis.obstacles);
+  findings(out, capture, analysis, analysis.obstacles, kObstacleLines);
 }
 
 }  // namespace refrain::capture

@@ -249,6 +249,17 @@ cat > after.json <<'JSON'
  {"fingerprint": "cc", "what": "axpy", "operations": 4, "recorded": 1, "bypassed": 0, "launched": 0},
  {"fingerprint": "aa", "what": "stencil x10", "operations": 10, "recorded": 3, "bypassed": 0, "launched": 30}]}
 JSON
+answers() {  # PATTERN COMMAND...: the first line says it, and all of it is a screen.
+  local pattern=$1 output
+  shift
+  output=$("$@" 2>&1)
+  if ! grep -qE -- "$pattern" <<<"${output%%$'\n'*}" || [ "$(wc -l <<<"$output")" -gt 40 ]; then
+    printf 'FAILED: %s\n  expected /%s/ first, and at most 40 lines, got:\n%s\n' "$*" "$pattern" "$output"
+    failures=$((failures + 1))
+  fi
+}
+answers '^25.0 % more submissions, fewer of them replayed \(50.0 % -> 25.0 %\); of the graphs 1 is new, 1 is gone, 1 is there more or less often$' \
+  "$refrain" diff before.json after.json
 expect 0 '^Usage: refrain diff' "$refrain" diff --help
 expect 2 'two files' "$refrain" diff before.json
 expect 2 'missing.rfn' "$refrain" diff before.json missing.rfn
@@ -259,7 +270,7 @@ expect 1 '^  clFinish: 100 -> 120 times$' "$refrain" diff before.json after.json
 refuse 'clMap' "$refrain" diff before.json after.json
 expect 1 '^  graph 1 \(10 operations: stencil x10\): came 23 -> 33 times$' "$refrain" diff before.json after.json
 expect 1 '^  gone: graph 1 \(2 operations: residual\), came 3 times$' "$refrain" diff before.json after.json
-expect 1 '^  new: graph 0 \(4 operations: axpy\), 1 times$' "$refrain" diff before.json after.json
+expect 1 '^  new: graph 0 \(4 operations: axpy\), once$' "$refrain" diff before.json after.json
 expect 1 '"fingerprint": "cc"' "$refrain" diff --json before.json after.json
 
 # A budget: each bound that is broken is a line; one that nobody knows, or is no number, is wrong usage.

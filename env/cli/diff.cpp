@@ -118,6 +118,50 @@ std::string change_text(double before, double after) {
   return before == 0 ? std::string() : fmt::format(" ({:+.1f} %)", 100 * (after - before) / before);
 }
 
+std::string times_text(double times) {
+  return times == 1 ? "once" : fmt::format("{:g} times", times);
+}
+
+/// "2 graphs are new, 1 is gone" …
+std::string graphs_text(const json& graphs) {
+  const auto count = [&](const auto& which) { return std::ranges::count_if(graphs, which); };
+  const auto is = [](std::int64_t number) { return fmt::format("{} {}", number, number == 1 ? "is" : "are"); };
+  const auto fresh = count([](const json& graph) { return number(graph, "before") == 0; });
+  const auto gone = count([](const json& graph) { return number(graph, "after") == 0; });
+  const auto others = static_cast<std::int64_t>(graphs.size()) - fresh - gone;
+  return graphs.empty() ? "the same graphs as often"
+                        : fmt::format("of the graphs {} new, {} gone, {} there more or less often", is(fresh), is(gone),
+                                      is(others));
+}
+
+/// The answer in a line: whether more or less was submitted and replayed, and of what.
+std::string answer(const json& before, const json& after, const json& difference) {
+  const double was = number(before, "submissions"), now = number(after, "submissions");
+  const bool report = before["kind"] == "report";
+  const char* const share = report ? "share_replayed" : "graphable_share";
+  const double first = number(before, share), second = number(after, share);
+  const char* const done = report ? "replayed" : "that can be graphed";
+  return fmt::format("{}, {}; {}",
+                     was == now ? std::string("as many submissions")
+                     : was == 0 ? std::string("more submissions")
+                                : fmt::format("{:.1f} % {} submissions", 100 * std::abs(now - was) / was,
+                                              now > was ? "more" : "fewer"),
+                     first == second ? fmt::format("as many of them {}", done)
+                                     : fmt::format("{} of them {} ({:.1f} % -> {:.1f} %)",
+                                                   second > first ? "more" : "fewer", done, 100 * first, 100 * second),
+                     graphs_text(difference["graphs"]));
+}
+
+/// What both runs say of themselves, where that differs: whether it helped, and how much.
+void print_verdicts(const json& before, const json& after) {
+  const auto verdict = [](const json& file) {
+    return file.contains("verdict") ? file["verdict"].get<std::string>() : std::string();
+  };
+  if (before["kind"] == "report" && verdict(before) != verdict(after)) {
+    std::cout << "before: " << escaped(verdict(before)) << "\nafter:  " << escaped(verdict(after)) << "\n";
+  }
+}
+
 void print(const json& difference) {
   for (const json& row : difference["figures"]) {
     const double before = row["before"], after = row["after"];
@@ -139,8 +183,8 @@ void print(const json& difference) {
     const double before = row["before"], after = row["after"];
     const std::string who = fmt::format("graph {} ({} operations: {})", row["graph"].get<std::size_t>(),
                                         row["operations"].get<std::size_t>(), escaped(row["what"].get<std::string>()));
-    return before == 0  ? fmt::format("new: {}, {:g} times", who, after)
-           : after == 0 ? fmt::format("gone: {}, came {:g} times", who, before)
+    return before == 0  ? fmt::format("new: {}, {}", who, times_text(after))
+           : after == 0 ? fmt::format("gone: {}, came {}", who, times_text(before))
                         : fmt::format("{}: came {:g} -> {:g} times", who, before, after);
   });
 }
@@ -174,9 +218,12 @@ int diff_command(const CommandArguments& arguments) {
     all["after"] = files[1];
     std::cout << all.dump(1) << "\n";
   } else if (difference.any()) {
+    std::cout << answer(before, after, difference.made()) << "\n";
+    print_verdicts(before, after);
     print(difference.made());
   } else {
     std::cout << "nothing differs in what was submitted\n";
+    print_verdicts(before, after);
   }
   return difference.any() ? kFailure : kSuccess;
 }

@@ -166,30 +166,12 @@ json memory_of(const Capture& capture) {
   return result;
 }
 
-/// The first line: how much of it can be graphed, and what keeps most of the rest from it.
-std::string verdict_of(const Capture& capture, const Analysis& analysis) {
-  if (analysis.submissions == 0) {
-    return "nothing was submitted";
-  }
-  const bool native = std::ranges::any_of(capture.devices, [](const auto& device) { return !device.native.empty(); });
-  std::string text = fmt::format("{} of {} submissions repeat in a way that can be graphed",
-                                 capture::percent(analysis.graphable_share), capture::grouped(analysis.submissions));
-  if (!capture.devices.empty() && !native) {
-    text += ", but no device of this capture has command buffers";
-  }
-  const auto most = std::ranges::max_element(analysis.obstacles, {}, &Finding::submissions);
-  if (most != analysis.obstacles.end()) {
-    text += fmt::format("; most of the rest: {}", text_of(capture, analysis, *most).what);
-  }
-  return text;
-}
-
 json data_of(const Capture& capture, const capture::Forecast& forecast) {
   const Analysis analysis = analyse(capture, forecast);
   const std::vector<Row> rows = rows_of(analysis);
   json result = {{"kind", "capture"},
                  {"file", capture.file},
-                 {"verdict", verdict_of(capture, analysis)},
+                 {"verdict", capture::verdict_of(capture, analysis)},
                  {"program", capture.command},
                  {"process", fmt::format("pid {}", capture.process)},
                  {"writer", capture.writer},

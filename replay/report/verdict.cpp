@@ -48,6 +48,9 @@ std::string why_declined(const ReportData& data) {
       heaviest = &graph;
     }
   }
+  if (heaviest == nullptr && data.dormant > data.followed) {
+    return "nothing had paid for a long time, so that it was not looked at any more";
+  }
   if (heaviest == nullptr) {
     return "the program ended before what repeats had been tried";
   }
@@ -59,9 +62,9 @@ std::string why_declined(const ReportData& data) {
 
 /// What keeps most submissions from being replayed.
 std::string obstacle(const ReportData& data) {
-  std::uint64_t most = data.followed;
+  std::uint64_t most = data.followed + data.dormant;  // of what paid so little that it is not looked at any more
   std::string why = why_declined(data);
-  std::uint64_t left = data.submissions - std::min(data.submissions, data.replayed + data.followed);
+  std::uint64_t left = data.submissions - std::min(data.submissions, data.replayed + most);
   const auto consider = [&](std::uint64_t count, std::string_view text) {
     left -= std::min(left, count);
     if (count > most) {
@@ -71,7 +74,6 @@ std::string obstacle(const ReportData& data) {
   };
   consider(data.recorded, "the program ended while what repeats was being learnt");
   consider(data.between, "what lies between events is too short for a graph");
-  consider(data.dormant, "nothing had paid for a long time, so that it was not looked at any more");
   consider(data.stopped, "Refrain was stopped (refrain_stop(), refrain ctl, or start = off)");
   consider(data.held_issued, "what had repeated went on differently most times");
   for (const auto& [reason, count] : data.unholdable) {
@@ -116,7 +118,9 @@ std::string verdict_of(const ReportData& data) {
     return fmt::format("no time was saved, though {:.0f} % of the submissions were replayed: the rest takes the time",
                        100 * replayed);
   }
-  return fmt::format("{:.0f} % of the submissions were replayed; what that saved was not measured", 100 * replayed);
+  const std::string known =
+      fmt::format("{:.0f} % of the submissions were replayed; what that saved was not measured", 100 * replayed);
+  return replayed < kMostly ? known + "; most of the rest: " + obstacle(data) : known;
 }
 
 }  // namespace refrain::replay

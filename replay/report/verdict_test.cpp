@@ -56,6 +56,19 @@ TEST_CASE("verdict: where nothing was replayed, what kept most of it") {
   CHECK_THAT(verdict_of(data), Contains("the device is what takes the time"));
 }
 
+TEST_CASE("verdict: where little was replayed, and not measured, what kept most of the rest") {
+  ReportData data = replayed(20, 1000);
+  data.followed = 200;
+  data.dormant = 700;  // for what was declined
+  data.unholdable["it does this"] = 80;
+  GraphEntry::Summary& graph = data.graphs.emplace_back();
+  graph.operations = graph.launched = graph.bypassed = 10;
+  graph.state = GraphEntry::State::kBypassing;
+  graph.decline = GraphEntry::Decline::kCost;
+  CHECK_THAT(verdict_of(data), Contains("2 % of the submissions were replayed") &&
+                                   Contains("; most of the rest: what repeats is not faster in graphs"));
+}
+
 TEST_CASE("verdict: what was declined after a trial is told, not the replays of the trial") {
   ReportData data = replayed(6, 100);
   data.followed = 80;
