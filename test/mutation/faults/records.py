@@ -18,7 +18,7 @@ FAULTS = [
           seen="An operation that waits for something before the graph waits for the graph's first node instead."),
     # capture: deduplication
     Fault("default-order-no-part-of-the-shape", "capture/graph_deduplicator.cpp",
-          old="(info.in_order ? 1U : 0U) | static_cast<std::uint32_t>(info.default_order) << 1U",
+          old="(info.in_order ? 1U : 0U) | static_cast<unsigned>(info.default_order) << 1U",
           new="info.in_order ? 1U : 0U", promise=0,
           seen="The same work in non-blocking streams is told as the graph of streams in order with the default one."),
     Fault("narrow-numbers-taken-as-eight-bytes", "capture/graph_deduplicator.cpp",
