@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <span>
 #include <vector>
 
 using refrain::backends::MemoryCopy;
@@ -23,7 +24,10 @@ class Memory final : public MemoryThroughHost {
   [[nodiscard]] MemoryRange range(std::uint64_t from, std::uint64_t count) const {
     return {reinterpret_cast<std::uint64_t>(bytes.data()) + from, count};
   }
-  [[nodiscard]] const char* why_not(const refrain::capture::QueueInfo& /*queue*/) noexcept override { return nullptr; }
+  [[nodiscard]] const char* why_not(const refrain::capture::QueueInfo& /*queue*/,
+                                    std::span<const refrain::capture::OperationView> /*operations*/) noexcept override {
+    return nullptr;
+  }
   bool begin(const refrain::capture::QueueInfo& /*queue*/, std::vector<MemoryRange>* /*device*/,
              std::vector<MemoryRange>* /*host*/, const char** /*why*/) noexcept override {
     return true;

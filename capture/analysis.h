@@ -108,10 +108,9 @@ FindingText text_of(const Capture& capture, const Analysis& analysis, const Find
 /// The answer in a line: how much of it can be graphed, and what keeps most of the rest from that.
 std::string verdict_of(const Capture& capture, const Analysis& analysis);
 
-/// Why the operation is submitted at once, and never part of a command buffer ("command buffers have no such command"),
-/// as Why the operation is submitted at once, and never part of a command buffer ("command buffers have no such
-/// command"): as the layer said, or by its kind where the capture does not tell that. Null if it may be. `queue` is its
-/// own. Lives as long as the capture.
+/// Why the operation is submitted at once, and never part of a command buffer ("command buffers have no such command"):
+/// as the layer said, or by its kind where the capture does not tell that. Null if it may be. `queue` is its own. Lives
+/// as long as the capture.
 const char* why_not_recordable(const Capture& capture, const OperationView& operation, const QueueInfo& queue) noexcept;
 /// The same of a node.
 inline const char* why_not_recordable(const Capture& capture, const Graph& graph, NodeIndex node) noexcept {
