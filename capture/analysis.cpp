@@ -55,6 +55,7 @@ class Collector {
     // What cannot be recorded is told by kind; the rest of the stretch on its own.
     std::map<Unrecordable, std::uint64_t> unrecordable;
     std::uint32_t work = 0;  // a flush is recorded, but gains nothing
+    std::uint32_t in_part = 0, longest_part = 0;
     for (NodeIndex node = 0; node < graph.size(); ++node) {
       const OperationView operation = graph.operation(node);
       if (const char* why = why_not_recordable(capture_, graph, node); why != nullptr) {
@@ -64,8 +65,11 @@ class Collector {
         if (operation.kind() == OperationKind::kKernel) {
           note(unrecordable_[key], label_of(capture_, operation));
         }
+        in_part = 0;
       } else if (operation.kind() != OperationKind::kFlush) {
         ++work;
+        longest_part = std::max(longest_part, ++in_part);
+        in_part = operation.has(kEndsHold) ? 0 : in_part;
       }
     }
     for (const auto& [operation, nodes] : unrecordable) {
@@ -76,11 +80,12 @@ class Collector {
     }
     const std::uint64_t left = std::uint64_t{use.recordable} * use.runs - use.replayed;
     const bool changing = use.arguments == Arguments::kChanging && !can_update(capture_);
-    kind = use.replayed != 0     ? Finding::Kind::kGraphable
-           : use.recordable == 0 ? Finding::Kind::kUnrecordable
-           : work < shortest_    ? Finding::Kind::kTooShort
-           : changing            ? Finding::Kind::kChanging
-                                 : Finding::Kind::kFirstTimes;
+    const bool short_parts = use.replayed == 0 && longest_part < shortest_;
+    kind = use.replayed != 0                 ? Finding::Kind::kGraphable
+           : use.recordable == 0             ? Finding::Kind::kUnrecordable
+           : work < shortest_ || short_parts ? Finding::Kind::kTooShort
+           : changing                        ? Finding::Kind::kChanging
+                                             : Finding::Kind::kFirstTimes;
     if (left == 0) {
       return;
     }
@@ -92,6 +97,8 @@ class Collector {
         sum.host_ns += part(part(use.host_ns, left, use.submissions), runs, use.runs);
         note(sum, number);
       }
+    } else if (short_parts) {
+      add(short_parts_, left);
     } else if (changing) {
       result_.obstacles.push_back(about(number, Finding::Kind::kChanging, left));
     } else {
@@ -222,6 +229,13 @@ class Collector {
                fmt::format("too short to pay: {:.1f} submissions on average before {}", mean, capture_.ended_by(call)),
                {fmt::format("{} cuts {}, in {}", capture_.ended_by(call), times(sum.runs), list_of(sum))}, sum);
     }
+    if (short_parts_.submissions != 0) {
+      obstacle(
+          Finding::Kind::kTooShort,
+          fmt::format("too short to pay: fewer than {} submissions at a time between those that split their stretch",
+                      shortest_),
+          {list_of(short_parts_)}, short_parts_, "move what splits them out of what repeats, or bring it together");
+    }
   }
 
   void add_unique() {
@@ -247,7 +261,8 @@ class Collector {
   Analysis& result_;
   const std::uint32_t shortest_ = static_cast<std::uint32_t>(env::Settings().min_graph);  ///< that a replay takes
   std::map<Unrecordable, Sum> unrecordable_;
-  std::map<std::uint32_t, Sum> short_;
+  std::map<std::uint32_t, Sum> short_;  ///< by what ended the stretches
+  Sum short_parts_;
   Sum unique_;
   Sum first_;
 };

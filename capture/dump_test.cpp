@@ -140,6 +140,24 @@ TEST_CASE("a blocking call is a host call, and is named as what cuts") {
   CHECK_THAT(text, !Contains("in parts"));
 }
 
+TEST_CASE("what is split into parts of one submission is too short, not on its way to be replayed") {
+  TemporaryFile file;
+  record_to(file.name(), [](Recorder&, Stream& stream) {
+    TestRecord record;
+    for (int i = 0; i < 50; ++i) {
+      for (int j = 0; j < 5; ++j) {
+        stream.operation(record.other(54, OperationKind::kMarker, kRecordable | kEndsHold));
+        stream.operation(record.kernel({}));
+        stream.operation(record.other(55, OperationKind::kMap, 0));
+      }
+      stream.host_call("clFinish", 0);
+    }
+  });
+  const std::string text = dump(file.name(), DumpFormat::kExplain).out;
+  CHECK_THAT(text, Contains("too short to pay: fewer than 2 submissions at a time between those that split"));
+  CHECK_THAT(text, !Contains("the first times of what repeats"));
+}
+
 TEST_CASE("changes are told in words") {
   const auto changes = [](const std::function<OperationView(TestRecord&, std::int32_t)>& make) {
     TemporaryFile file;

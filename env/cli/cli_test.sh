@@ -258,8 +258,10 @@ answers() {  # PATTERN COMMAND...: the first line says it, and all of it is a sc
     failures=$((failures + 1))
   fi
 }
-answers '^25.0 % more submissions, fewer of them replayed \(50.0 % -> 25.0 %\); of the graphs 1 is new, 1 is gone, 1 is there more or less often$' \
+answers '^25.0 % more submissions, a smaller share of them was replayed \(50.0 % -> 25.0 %\); of the graphs 1 is new, 1 is gone, 1 is there more or less often$' \
   "$refrain" diff before.json after.json
+sed 's/0.25/0.50004/' after.json > nearly.json
+answers '^25.0 % more submissions, the same share of them was replayed \(50.0 %\); ' "$refrain" diff before.json nearly.json
 expect 0 '^Usage: refrain diff' "$refrain" diff --help
 expect 2 'two files' "$refrain" diff before.json
 expect 2 'missing.rfn' "$refrain" diff before.json missing.rfn

@@ -140,15 +140,16 @@ std::string answer(const json& before, const json& after, const json& difference
   const bool report = before["kind"] == "report";
   const char* const share = report ? "share_replayed" : "graphable_share";
   const double first = number(before, share), second = number(after, share);
-  const char* const done = report ? "replayed" : "that can be graphed";
+  const std::string shown = fmt::format("{:.1f} %", 100 * first), shown_now = fmt::format("{:.1f} %", 100 * second);
+  const char* const done = report ? "was replayed" : "can be graphed";
   return fmt::format("{}, {}; {}",
                      was == now ? std::string("as many submissions")
                      : was == 0 ? std::string("more submissions")
                                 : fmt::format("{:.1f} % {} submissions", 100 * std::abs(now - was) / was,
                                               now > was ? "more" : "fewer"),
-                     first == second ? fmt::format("as many of them {}", done)
-                                     : fmt::format("{} of them {} ({:.1f} % -> {:.1f} %)",
-                                                   second > first ? "more" : "fewer", done, 100 * first, 100 * second),
+                     shown == shown_now ? fmt::format("the same share of them {} ({})", done, shown)
+                                        : fmt::format("a {} share of them {} ({} -> {})",
+                                                      second > first ? "larger" : "smaller", done, shown, shown_now),
                      graphs_text(difference["graphs"]));
 }
 
