@@ -64,6 +64,7 @@ struct LaneCounters {
   Counter followed;     ///< issued as part of a known stretch that is not replayed (see the graphs)
   Counter recorded;     ///< issued while a stretch was being recorded
   Counter held_issued;  ///< held, but issued eagerly in the end
+  Counter not_ready;    ///< of these, in whole chunks that no graph could take
   Counter expired;      ///< flushes by the watchdog
   Counter taken_back;   ///< calls that waited behind what was held, and need not be made any more
   Counter unholdable;   ///< of all names in unholdable_by

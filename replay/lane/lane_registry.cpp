@@ -40,6 +40,7 @@ void add_counters(ReportData& totals, const LaneCounters& counters) {
   totals.followed += counters.followed.get();
   totals.recorded += counters.recorded.get();
   totals.held_issued += counters.held_issued.get();
+  totals.not_ready += counters.not_ready.get();
   totals.expired += counters.expired.get();
   totals.taken_back += counters.taken_back.get();
   totals.dormant += counters.dormant.get();

@@ -49,8 +49,11 @@ void tell_of_first_replay() noexcept {
   for (std::uint32_t i = 0; i < action.count; ++i) {
     views_[i] = held_.operation(i);
   }
-  if (action.kind != Action::Kind::kLaunch || !launch(action)) {
+  if (action.kind != Action::Kind::kLaunch) {
     issue();
+  } else if (!launch(action)) {
+    issue();
+    counters_.not_ready.add(action.count);
   }
   pop(action.count);
   if (reserve.used()) [[unlikely]] {

@@ -258,7 +258,8 @@ std::vector<NotReplayed> not_replayed(const ReportData& data) {
   for (const auto& [reason, count] : most_first(data.unholdable)) {
     row(count, reason);
   }
-  row(data.held_issued,
+  row(data.not_ready, "held, but the graph of it was being made, still ran, or has other arguments");
+  row(data.held_issued - std::min(data.held_issued, data.not_ready),
       fmt::format("held, but the sequence went on differently, or the hold limit came ({} times)", data.expired),
       data.expired == 0 ? "submit the same operations in the same order each time"
                         : "--hold-limit-us with a longer time");
@@ -391,6 +392,7 @@ std::string report_json(const ReportData& data) {
   root["recorded"] = data.recorded;
   root["between_parts"] = data.between;
   root["held_issued"] = data.held_issued;
+  root["held_not_ready"] = data.not_ready;
   root["expired"] = data.expired;
   root["taken_back"] = data.taken_back;
   root["dormant"] = data.dormant;

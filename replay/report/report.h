@@ -26,7 +26,7 @@ struct ReportData {
   std::string backend;
   double seconds = 0;
   std::uint64_t lanes = 0, submissions = 0, replayed = 0, between = 0, predicted = 0, launches = 0, followed = 0,
-                recorded = 0, held_issued = 0, expired = 0, taken_back = 0, dormant = 0, stopped = 0, cuts = 0,
+                recorded = 0, held_issued = 0, not_ready = 0, expired = 0, taken_back = 0, dormant = 0, stopped = 0, cuts = 0,
                 verified = 0, unverified = 0, differences = 0, compared = 0;
   std::map<std::string, std::uint64_t> unholdable;  ///< reason → submissions
   std::map<std::string, std::uint64_t> cut_by;      ///< entry point → stretches it ended

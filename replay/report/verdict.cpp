@@ -75,7 +75,9 @@ std::string obstacle(const ReportData& data) {
   consider(data.recorded, "the program ended while what repeats was being learnt");
   consider(data.between, "what lies between events is too short for a graph");
   consider(data.stopped, "Refrain was stopped (refrain_stop(), refrain ctl, or start = off)");
-  consider(data.held_issued, "what had repeated went on differently most times");
+  consider(data.not_ready, "the graphs of what repeats were being made, still ran, or had other arguments most times");
+  consider(data.held_issued - std::min(data.held_issued, data.not_ready),
+           "what had repeated went on differently most times");
   for (const auto& [reason, count] : data.unholdable) {
     consider(count, reason);
   }
