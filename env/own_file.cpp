@@ -26,7 +26,8 @@ constexpr int kMostNames = 1000;
 constexpr int kMostAttempts = 16;
 
 // Descriptors are as low as possible by rule, so the highest ones are the last that a program misses or opens. Far
-// above, each fork would copy a long table.
+// above, each fork would copy a long table. And above what the table has room for, the kernel makes a larger one: where
+// threads share it, whoever asks sleeps until every processor has been through the scheduler, many milliseconds.
 constexpr rlim_t kHighest = 4096;
 constexpr rlim_t kRoom = 32;
 constexpr rlim_t kLowest = 10;
@@ -91,6 +92,26 @@ std::int64_t birth_of(int descriptor) noexcept {
   return status.stx_btime.tv_sec * 1'000'000'000 + status.stx_btime.tv_nsec;
 }
 
+/// How many descriptors the process' table has room for now; kHighest if that is not to be learnt.
+rlim_t table_size() noexcept {
+  char text[4096];  // the line is one of the first
+  const int file = ::open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  const ssize_t read = file < 0 ? -1 : ::read(file, text, sizeof(text));
+  if (file >= 0) {
+    ::close(file);
+  }
+  constexpr std::string_view kName = "\nFDSize:";
+  const std::string_view all(text, read < 0 ? 0 : static_cast<std::size_t>(read));
+  const std::size_t place = all.find(kName);
+  if (place == std::string_view::npos) {
+    return kHighest;
+  }
+  const std::size_t number = all.find_first_not_of(" \t", place + kName.size());
+  rlim_t size = 0;
+  const auto [end, error] = std::from_chars(all.data() + std::min(number, all.size()), all.data() + all.size(), size);
+  return error == std::errc() ? size : kHighest;
+}
+
 std::string absolute(const std::string& name) {
   return std::filesystem::absolute(name).string();
 }
@@ -121,7 +142,7 @@ std::string further_name(const std::string& name, int number) {
 int lifted(int descriptor) noexcept {
   rlimit limit{};
   const bool known = ::getrlimit(RLIMIT_NOFILE, &limit) == 0;
-  const rlim_t end = std::min(known ? limit.rlim_cur : rlim_t{256}, kHighest);
+  const rlim_t end = std::min({known ? limit.rlim_cur : rlim_t{256}, table_size(), kHighest});
   int high = ::fcntl(descriptor, F_DUPFD_CLOEXEC, static_cast<int>(end > kLowest + kRoom ? end - kRoom : kLowest));
   if (high < 0) {
     high = ::fcntl(descriptor, F_DUPFD_CLOEXEC, static_cast<int>(kLowest));
