@@ -68,13 +68,17 @@ class StuckCheck {
   /// is not done, and it is not to be joined.
   template <class Done>
   [[nodiscard]] bool wait(ConditionVariable& changed, UniqueLock& lock, Done done) {
-    while (!stuck()) {
-      if (changed.wait_for(lock, kAsk, done)) {
-        return true;
-      }
+    awaited_.fetch_add(1, std::memory_order_relaxed);
+    bool is_done = false;
+    while (!is_done && !stuck()) {
+      is_done = changed.wait_for(lock, kAsk, done);
     }
-    return false;
+    awaited_.fetch_sub(1, std::memory_order_relaxed);
+    return is_done;
   }
+  /// The thread's: somebody waits for it. Nothing is to be begun that may take long, and nothing waited for that is the
+  /// device's.
+  [[nodiscard]] bool awaited() const noexcept { return awaited_.load(std::memory_order_relaxed) != 0; }
   /// True if stuck() ever was. One relaxed load.
   [[nodiscard]] bool given_up() const noexcept { return since_.load(std::memory_order_relaxed) == kGivenUp; }
 
@@ -87,7 +91,8 @@ class StuckCheck {
 
   const char* const what_;
   std::atomic<pthread_t> thread_{};
-  std::atomic<std::int64_t> since_{0};  ///< ns of the clock; 0: it calls nothing
+  std::atomic<std::int64_t> since_{0};     ///< ns of the clock; 0: it calls nothing
+  std::atomic<std::uint32_t> awaited_{0};  ///< by so many
 };
 
 }  // namespace refrain::env

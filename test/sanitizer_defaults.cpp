@@ -13,7 +13,8 @@ REFRAIN_VISIBLE const char* __tsan_default_options();
 REFRAIN_VISIBLE const char* __tsan_default_suppressions();
 
 const char* __lsan_default_suppressions() {
-  return "leak:libpocl\nleak:libLLVM\nleak:libclang\nleak:libhwloc\n";
+  // Loggers are never destroyed: messages are written until the very end.
+  return "leak:libpocl\nleak:libLLVM\nleak:libclang\nleak:libhwloc\nleak:refrain::env::open_log\n";
 }
 // `refrain run` preloads libraries of ours, which come before the sanitizer's then. And where a driver with
 // thread-local variables is loaded, libasan 12 takes two words in front of them for where they begin, which is so with

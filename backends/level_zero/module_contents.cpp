@@ -172,8 +172,11 @@ struct Reader {
 
 ModuleContents contents_of_spirv(std::span<const std::byte> module) {
   std::vector<std::uint32_t> words(module.size() / sizeof(std::uint32_t));
+  if (words.size() < kHeaderWords) {
+    return {};
+  }
   std::memcpy(words.data(), module.data(), words.size() * sizeof(std::uint32_t));
-  if (words.size() < kHeaderWords || words.size() * sizeof(std::uint32_t) != module.size() || words[0] != kMagic) {
+  if (words.size() * sizeof(std::uint32_t) != module.size() || words[0] != kMagic) {
     return {};
   }
   Reader reader;

@@ -78,7 +78,8 @@ class StreamBackend : public Backend {
   [[nodiscard]] IdleMoment<Api>& idle_moment() noexcept { return idle_moment_; }
 
   /// While it exists no graph is being recorded. To be made around destroying what graphs may name: streams, modules,
-  /// contexts. Recording one graph takes about a millisecond; a recording that never ends is not waited for.
+  /// contexts. Recording one graph takes about a millisecond, and no recording waits for work on the device; one that
+  /// never ends, because the driver does not return, is not waited for.
   class [[nodiscard]] REFRAIN_SCOPED_CAPABILITY NoRecording {
    public:
     explicit NoRecording(StreamBackend& backend) noexcept REFRAIN_ACQUIRE(backend.recording_)
@@ -114,7 +115,13 @@ class StreamBackend : public Backend {
     StreamCommandBuffer<Api>* buffer;
     std::span<const capture::NodeIndex> nodes;
   };
+  using PartsByContext = std::map<typename Api::ContextHandle, std::vector<Part>>;
+  /// Records, and begins to upload. Parts that were begun stand in `by_context` with their contexts.
+  Status record_each(const capture::Graph& graph, std::span<const std::span<const capture::NodeIndex>> parts,
+                     std::span<std::unique_ptr<CommandBuffer>> results, PartsByContext* by_context)
+      REFRAIN_EXCLUDES(recording_);
   Status finish_recording(std::span<const Part> parts, typename Api::Uploader& uploader) REFRAIN_REQUIRES(recording_);
+  Status await_upload(typename Api::ContextHandle context) REFRAIN_EXCLUDES(recording_);
 
   static constexpr const char* kNeverIdle = "the device was never idle while it was to be made";
 
@@ -191,46 +198,58 @@ Status StreamBackend<Api>::record_all(const capture::Graph& graph,
                                       std::span<const std::span<const capture::NodeIndex>> parts,
                                       std::span<std::unique_ptr<CommandBuffer>> results) noexcept {
   try {
-    const env::MutexLock guard(recording_);
-    if (idle_moment_.paused()) {
-      return {Api::kNotReady, kNeverIdle, true};
-    }
-    std::map<typename Api::ContextHandle, std::vector<Part>> by_context;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      for (const capture::NodeIndex node : parts[i]) {
-        const capture::QueueInfo& queue = graph.queue_of(node);
-        if (Stream<Api>::of(queue.handle).id.load(std::memory_order_acquire) != queue.id ||
-            gone_functions_.contains(graph.operation(node).header().function)) {
-          return {Api::kInvalidHandle, "a stream or kernel of it was destroyed before the graph was made"};
-        }
-      }
-      auto made = std::make_unique<StreamCommandBuffer<Api>>(
-          StreamParts<Api>{driver_, events_, live_, memory_, exclusive_call_yield(), graph_maker()});
-      by_context[Stream<Api>::of(graph.queue_of(parts[i].front()).handle).context].push_back({made.get(), parts[i]});
-      results[i] = std::move(made);
-    }
+    PartsByContext by_context;
     const typename Api::RelaxedCapture relaxed(driver_);
+    Status status = record_each(graph, parts, results, &by_context);
     for (const auto& [context, own_parts] : by_context) {
-      const typename Api::Scope scope(driver_, context);
-      if (scope.status() != Api::kSuccess) {
-        return {scope.status()};
-      }
-      for (const Part& part : own_parts) {
-        if (const Status status = part.buffer->record(graph, part.nodes); !status.ok()) {
-          return status;
-        }
-      }
-      if (const Status status = finish_recording(own_parts, uploaders_[context]); !status.ok()) {
-        return status;
-      }
+      const Status awaited = await_upload(context);
+      status = status.ok() ? awaited : status;
     }
-    return {};
+    return status;
   } catch (...) {
     return {Api::kOutOfMemory};
   }
 }
 
-/// Has graphs that are made, all of one context, ready for their launches.
+template <class Api>
+Status StreamBackend<Api>::record_each(const capture::Graph& graph,
+                                       std::span<const std::span<const capture::NodeIndex>> parts,
+                                       std::span<std::unique_ptr<CommandBuffer>> results, PartsByContext* by_context) {
+  const env::MutexLock guard(recording_);
+  if (idle_moment_.paused()) {
+    return {Api::kNotReady, kNeverIdle, true};
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    for (const capture::NodeIndex node : parts[i]) {
+      const capture::QueueInfo& queue = graph.queue_of(node);
+      if (Stream<Api>::of(queue.handle).id.load(std::memory_order_acquire) != queue.id ||
+          gone_functions_.contains(graph.operation(node).header().function)) {
+        return {Api::kInvalidHandle, "a stream or kernel of it was destroyed before the graph was made"};
+      }
+    }
+    auto made = std::make_unique<StreamCommandBuffer<Api>>(
+        StreamParts<Api>{driver_, events_, live_, memory_, exclusive_call_yield(), graph_maker()});
+    (*by_context)[Stream<Api>::of(graph.queue_of(parts[i].front()).handle).context].push_back({made.get(), parts[i]});
+    results[i] = std::move(made);
+  }
+  for (const auto& [context, own_parts] : *by_context) {
+    const typename Api::Scope scope(driver_, context);
+    if (scope.status() != Api::kSuccess) {
+      return {scope.status()};
+    }
+    for (const Part& part : own_parts) {
+      if (const Status status = part.buffer->record(graph, part.nodes); !status.ok()) {
+        return status;
+      }
+    }
+    if (const Status status = finish_recording(own_parts, uploaders_[context]); !status.ok()) {
+      return status;
+    }
+  }
+  return {};
+}
+
+/// Makes graphs of what was recorded, all of one context, and begins to bring them to the device.
 template <class Api>
 Status StreamBackend<Api>::finish_recording(std::span<const Part> parts, typename Api::Uploader& uploader) {
   typename Api::Status status = Api::kSuccess;
@@ -277,14 +296,32 @@ Status StreamBackend<Api>::finish_recording(std::span<const Part> parts, typenam
   for (const Part& part : parts) {
     part.buffer->end_recording();
   }
-  // The device may be busy with the program's kernels for any time: that is no driver that does not return.
+  return {status};
+}
+
+/// Until what was uploaded is on the device, which may be busy with the program's kernels for any time: that is no
+/// driver that does not return, and nothing that the program may have to wait for, at its end neither.
+template <class Api>
+Status StreamBackend<Api>::await_upload(typename Api::ContextHandle context) {
   constexpr std::chrono::microseconds kAgain{50};
-  while (!uploader.done(driver_)) {
+  while (!graph_maker().awaited()) {
+    {
+      const env::MutexLock guard(recording_);
+      const auto uploader = uploaders_.find(context);
+      if (uploader == uploaders_.end()) {
+        return {Api::kInvalidHandle, "its context was destroyed before the graph was ready", true};
+      }
+      const typename Api::Scope scope(driver_, context);
+      if (scope.status() != Api::kSuccess) {
+        return {scope.status()};
+      }
+      if (uploader->second.done(driver_)) {
+        return {uploader->second.wait(driver_, exclusive_call_yield())};
+      }
+    }
     std::this_thread::sleep_for(kAgain);
-    graph_maker().goes_on();
   }
-  const typename Api::Status waited = uploader.wait(driver_, exclusive_call_yield());
-  return {status != Api::kSuccess ? status : waited};
+  return {Api::kNotReady, "the program ends, and the device is busy", true};
 }
 
 template <class Api>

@@ -2,6 +2,7 @@
 
 #include "layer/streams/copies.h"
 
+#include <cstring>
 #include <optional>
 
 #include "layer/hip/submission.h"
@@ -95,10 +96,10 @@ hipError_t wrap::hipMemPrefetchAsync_v2(const void* memory, size_t bytes, hipMem
                                         hipStream_t stream) noexcept {
   using To = capture::words::PointerPrefetchTo;
   const auto issue = [&] { return library.hipMemPrefetchAsync_v2(memory, bytes, to, flags, stream); };
-  const To numbers = {.bytes = bytes,
-                      .kind = static_cast<std::uint32_t>(to.type),
-                      .place = static_cast<std::uint32_t>(to.id),
-                      .flags = flags};
+  std::uint32_t kind = 0;  // the enumeration of an older header lacks some
+  static_assert(sizeof(kind) == sizeof(to.type));
+  std::memcpy(&kind, &to.type, sizeof(kind));
+  const To numbers = {.bytes = bytes, .kind = kind, .place = static_cast<std::uint32_t>(to.id), .flags = flags};
   if ((numbers.kind != To::kToDevice && numbers.kind != To::kToHost) || flags != 0) {
     return streams::submit_unheld<HipLayer>(entry::hipMemPrefetchAsync_v2, OperationKind::kOther,
                                             "it fetches memory to a place that Refrain does not know", stream,

@@ -58,7 +58,9 @@ TEST_CASE("a driver that never returns from taking a graph back keeps nobody", "
   static Discarder& discarder = *new Discarder(backend);
   static std::atomic<std::thread::id> on, other;
   const auto start = std::chrono::steady_clock::now();
-  discarder.discard(one(&on, [] { std::this_thread::sleep_for(std::chrono::hours(1)); }));
+  Discarder::Buffers kept = one(&on, [] { std::this_thread::sleep_for(std::chrono::hours(1)); });
+  [[maybe_unused]] static const void* const known = kept.front().get();  // lives as long as the thread does
+  discarder.discard(std::move(kept));
   CHECK(on.load() != std::thread::id());
   const auto since = std::chrono::steady_clock::now();
   discarder.discard(one(&other));

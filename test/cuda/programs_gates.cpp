@@ -1,6 +1,10 @@
 // Kernels that end only when something else happens: what the host does, or what another stream gets later. Whoever
 // waits for anything that the program did not order before it never ends here.
 
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "test/cuda/program.h"
@@ -150,6 +154,39 @@ PROGRAM(gate_behind_event) {
     }
   }
   CHECK_CU(cuCtxSynchronize());
+  print("x", x, kCount);
+  return 0;
+}
+
+/// Graphs are made while a kernel waits for the host, which gives back a stream first; "ends": which ends instead.
+PROGRAM(busy_device) {
+  const Device gpu;
+  const bool ends = argc > 1 && std::string(argv[1]) == "ends";
+  CUstream gated = make_stream();
+  CUstream stream = make_stream();
+  CUfunction step = gpu.function("scale");
+  const CUdeviceptr x = filled(kCount, 1);
+  const Gate gate(gpu);
+  for (Word epoch = 0; epoch < 12; ++epoch) {
+    CUstream unused = make_stream();
+    for (int round = 0; round < 5; ++round) {
+      for (Word length = 8; length < 32; ++length) {
+        for (Word i = 0; i < length; ++i) {
+          scale(stream, step, x, kCount, 3, i * length + epoch * 1000);
+        }
+        CHECK_CU(cuStreamSynchronize(stream));
+      }
+    }
+    gate.close(gated);
+    usleep(3000);  // what is made now finds the device busy
+    if (ends) {
+      std::puts("end 0");
+      std::exit(0);
+    }
+    CHECK_CU(cuStreamDestroy(unused));
+    gate.open();
+    CHECK_CU(cuCtxSynchronize());
+  }
   print("x", x, kCount);
   return 0;
 }

@@ -53,3 +53,10 @@ TEST_CASE("a driver that never returns from submitting what was held keeps no pr
   goes_on_without({"destroys_all", "held"}, launch, {{"REFRAIN_HOLD_LIMIT_US", "1000000"}});
   goes_on_without({"destroys_all", "watched"}, launch, {{"REFRAIN_HOLD_LIMIT_US", "1000000"}});
 }
+
+TEST_CASE("a device that is busy for any time keeps nobody from giving streams back, nor from its end", "[promise-3]") {
+  contract::same_everywhere({"busy_device"}, 1000, {{"SIM_WORKERS", "1"}});
+  for (int time = 0; time < 10; ++time) {
+    CHECK(run({"busy_device", "ends"}, "replay", 0, {{"SIM_WORKERS", "1"}}, kSeconds).exit_code == 0);
+  }
+}

@@ -1,6 +1,7 @@
 // Memory that is allocated and freed in the order of streams. A stream that frees some gets it again at once, in its
 // order, if addresses come back (SIM_SEED).
 #include <algorithm>
+#include <deque>
 #include <map>
 
 #include "test/sim/core/calls.h"
@@ -12,6 +13,7 @@ namespace {
 
 struct Pools {
   char first = 0;
+  std::deque<char> others;  // never given back: no handle comes again
   const void* current = &first;
   std::map<const void*, bool> made{{&first, true}};  ///< whether an allocation may wait for a free in another stream
 };
@@ -41,7 +43,7 @@ Allocation* freed_before(std::size_t bytes, const void* pool, const Stream* stre
 
 Status make_pool(const void** pool) {
   const Lock lock;
-  *pool = new char;  // never given back: no handle comes again
+  *pool = &pools().others.emplace_back();
   pools().made[*pool] = true;
   return Status::kOk;
 }
