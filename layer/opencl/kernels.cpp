@@ -323,7 +323,7 @@ cl_int wrap::clReleaseKernel(cl_kernel kernel) noexcept {
   objects.kernels.erase(known);
   objects.kernels.recycle(known);
   const cl_int status = release_later<&release_kernel>(holder, handle_of(kernel));
-  kernel_gone(program);
+  kernel_gone(program, holder);
   return status;
 }
 

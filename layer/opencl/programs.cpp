@@ -30,6 +30,7 @@ struct Family {
   std::set<capture::FunctionId> functions;
   std::uint32_t kernels = 0;
   bool released = false;
+  std::uint64_t holder = 0;  ///< see Object::holder, of all its kernels that are gone
 };
 struct Families {
   env::Mutex mutex;
@@ -40,20 +41,27 @@ Families& families() noexcept {
   return *all;
 }
 
-void forget(const std::set<capture::FunctionId>& functions) noexcept {
+cl_int forget_kernels(Handle function) noexcept {
+  if (state.backend != nullptr) {
+    state.backend->forget_function(function);
+  }
+  return CL_SUCCESS;
+}
+
+/// Graphs with these functions are dropped. Private kernels go behind the held work that names them, which makes new
+/// ones when it is issued.
+void forget(const Family& family) noexcept {
   replay::Engine* running = engine_with_threads();
-  for (const capture::FunctionId function : functions) {
+  for (const capture::FunctionId function : family.functions) {
     if (running != nullptr) {
       running->object_gone(function);
     }
-    if (state.backend != nullptr) {
-      state.backend->forget_function(function);
-    }
+    static_cast<void>(release_later<&forget_kernels>(family.holder, function));
   }
 }
 
 /// Takes what is to be forgotten of a program without kernels.
-std::set<capture::FunctionId> take_functions(ObjectId program, bool released) noexcept {
+Family take_functions(ObjectId program, bool released) noexcept {
   const env::MutexLock guard(families().mutex);
   const auto found = families().of.find(program);
   if (found == families().of.end()) {
@@ -63,13 +71,13 @@ std::set<capture::FunctionId> take_functions(ObjectId program, bool released) no
   if (found->second.kernels != 0) {
     return {};
   }
-  std::set<capture::FunctionId> functions = std::move(found->second.functions);
-  if (found->second.released) {
+  Family family = std::move(found->second);
+  if (family.released) {
     families().of.erase(found);
   } else {
     found->second.functions.clear();
   }
-  return functions;
+  return family;
 }
 
 /// Runs `work`, which may run out of memory; then the program stays unknown.
@@ -89,19 +97,19 @@ template <class Build>
 cl_int without_our_kernels(cl_program program, const replay::EntryPoint& entry_point, Build&& build) noexcept {
   const ReportSignalKeeper keeper;
   const ProgramState* known = objects.programs.find(handle_of(program));
-  const auto functions = known == nullptr ? std::set<capture::FunctionId>() : take_functions(known->id, false);
-  if (functions.empty()) {
+  const Family family = known == nullptr ? Family() : take_functions(known->id, false);
+  if (family.functions.empty()) {
     return build();
   }
   HostCall host_call(entry_point);
   replay::Engine* const running = engine();
-  forget(functions);
+  forget(family);
   cl_int status = build();
   constexpr int kTries = 100;
   for (int i = 0; i < kTries && status == CL_INVALID_OPERATION && running != nullptr; ++i) {
     guarded([&] { running->wait_idle(); });
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    forget(functions);
+    forget(family);
     status = build();
   }
   return host_call.done(status, false);
@@ -176,18 +184,25 @@ void kernel_made(ObjectId program, capture::FunctionId function) noexcept {
   });
 }
 
-void kernel_gone(ObjectId program) noexcept {
-  std::set<capture::FunctionId> functions;
+void kernel_gone(ObjectId program, std::uint64_t holder) noexcept {
+  Family gone;
   {
     const env::MutexLock guard(families().mutex);
     const auto found = families().of.find(program);
-    if (found == families().of.end() || --found->second.kernels != 0 || !found->second.released) {
+    if (found == families().of.end()) {
       return;
     }
-    functions = std::move(found->second.functions);
+    Family& family = found->second;
+    if (holder != 0) {
+      family.holder = family.holder == 0 || family.holder == holder ? holder : kManyLanes;
+    }
+    if (--family.kernels != 0 || !family.released) {
+      return;
+    }
+    gone = std::move(family);
     families().of.erase(found);
   }
-  forget(functions);
+  forget(gone);
 }
 
 ProgramBuild build_of(ProgramState& program) {
@@ -352,6 +367,7 @@ cl_int wrap::clRetainProgram(cl_program program) noexcept {
 cl_int wrap::clReleaseProgram(cl_program program) noexcept {
   ProgramState* known = objects.programs.find(handle_of(program));
   if (known != nullptr && known->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    const EntryScope scope;
     const ObjectId id = known->id;
     objects.programs.erase(known);  // kernels keep what they need to know of it
     objects.programs.recycle(known);

@@ -15,8 +15,8 @@ namespace refrain::layer::opencl {
 [[nodiscard]] capture::FunctionId function_id(const ProgramState& program, const ProgramBuild& build,
                                               std::string_view name) noexcept;
 
-/// A kernel of the program was made, or the application released its last reference to one.
+/// A kernel of the program was made, or the application released its last reference to one. `holder`: the kernel's.
 void kernel_made(ObjectId program, capture::FunctionId function) noexcept;
-void kernel_gone(ObjectId program) noexcept;
+void kernel_gone(ObjectId program, std::uint64_t holder) noexcept;
 
 }  // namespace refrain::layer::opencl

@@ -151,6 +151,11 @@ TEST_CASE("everything released right after the enqueue") {
   same_everywhere({"releases"}, 0);
 }
 
+TEST_CASE("promise 7, never in the way: contexts whose kernels and programs are released before their work has begun",
+          "[promise-7]") {
+  same_everywhere({"jobs"}, 0);
+}
+
 TEST_CASE("released by another thread while held") {
   same_everywhere({"foreign_release"}, 0);
 }

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <future>
 #include <thread>
 #include <utility>
@@ -92,17 +93,24 @@ struct Fixture {
   }
   ~Fixture() {
     watched = nullptr;
-    wrap::clReleaseKernel(kernel);
+    if (kernel != nullptr) {
+      release_kernel_and_program();
+    }
     if (x != nullptr) {
       wrap::clReleaseMemObject(x);
     }
-    wrap::clReleaseCommandQueue(queue);
-    wrap::clReleaseProgram(program);
-    wrap::clReleaseContext(context);
+    if (queue != nullptr) {
+      wrap::clReleaseCommandQueue(queue);
+      wrap::clReleaseContext(context);
+    }
   }
   Fixture(const Fixture&) = delete;
   Fixture& operator=(const Fixture&) = delete;
 
+  void release_kernel_and_program() {
+    CHECK(wrap::clReleaseKernel(std::exchange(kernel, nullptr)) == CL_SUCCESS);
+    CHECK(wrap::clReleaseProgram(program) == CL_SUCCESS);
+  }
   [[nodiscard]] cl_kernel kernel_on(cl_mem buffer) const {
     cl_kernel made = wrap::clCreateKernel(program, "f", nullptr);
     const cl_uint number = 1;
@@ -185,6 +193,34 @@ TEST_CASE_METHOD(Fixture, "a buffer that work of several threads named is releas
     CHECK(wrap::clReleaseMemObject(std::exchange(x, nullptr)) == CL_SUCCESS);
     CHECK(launches_before.load() == 2);
   });
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "nothing keeps the context of work that was held when its kernel and its program were released",
+                 "[promise-7]") {
+  static std::atomic<bool> gone;
+  gone = false;
+  REQUIRE(::clSetContextDestructorCallback(
+              context, [](cl_context, void*) { gone = true; }, nullptr) == CL_SUCCESS);
+  const bool by_another_thread = GENERATE(false, true);
+  CAPTURE(by_another_thread);
+  if (by_another_thread) {
+    while_held([&] { release_kernel_and_program(); });
+  } else {
+    hold_two();
+    REQUIRE(engine()->anything_held());
+    release_kernel_and_program();
+    CHECK(wrap::clFinish(queue) == CL_SUCCESS);
+  }
+  wrap::clReleaseMemObject(std::exchange(x, nullptr));
+  wrap::clReleaseCommandQueue(std::exchange(queue, nullptr));
+  wrap::clReleaseContext(context);
+  for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+       !gone && std::chrono::steady_clock::now() < end;) {
+    engine()->wait_idle();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  CHECK(gone);
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose run times do not like it

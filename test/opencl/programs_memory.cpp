@@ -1,10 +1,12 @@
 // Shared virtual memory, and objects of several contexts side by side.
 
 #include <array>
+#include <atomic>
 #include <thread>
 
 #include "test/opencl/program.h"
 
+using program::check;
 using program::Device;
 using program::hash_of;
 using program::launch;
@@ -107,6 +109,45 @@ PROGRAM(svm_again) {
   CHECK_CL(clReleaseKernel(scale));
   CHECK_CL(clReleaseCommandQueue(queue));
   std::printf("sum %016llx\n", static_cast<unsigned long long>(sum));
+  return 0;
+}
+
+/// A context for each job, whose kernel and program are released while its launches may not have begun. Says how many
+/// contexts are gone in the end.
+PROGRAM(jobs) {
+  constexpr int kJobs = 6;
+  static std::atomic<int> gone{0};
+  for (int job = 0; job < kJobs; ++job) {
+    const Device gpu;
+    CHECK_CL(clSetContextDestructorCallback(
+        gpu.context, [](cl_context, void*) { ++gone; }, nullptr));
+    cl_int status = CL_SUCCESS;
+    const char* text =
+        "kernel void job(global uint* x, uint a) { x[get_global_id(0)] = x[get_global_id(0)] * 5u + a; }";
+    cl_program own = clCreateProgramWithSource(gpu.context, 1, &text, nullptr, &status);
+    check(status, "clCreateProgramWithSource");
+    const std::string options = "-DJOB=" + std::to_string(job);  // a kernel that no other job forgets
+    CHECK_CL(clBuildProgram(own, 1, &gpu.device, options.c_str(), nullptr, nullptr));
+    cl_kernel kernel = clCreateKernel(own, "job", &status);
+    check(status, "clCreateKernel");
+    cl_command_queue queue = gpu.queue();
+    cl_mem x = gpu.filled(kCount, 1);
+    set(kernel, 0, x);
+    for (cl_uint i = 0; i < 2002; ++i) {  // ends in the middle of what repeats
+      set(kernel, 1, i % 4);
+      launch(queue, kernel, kCount >> i % 4);
+    }
+    CHECK_CL(clReleaseKernel(kernel));
+    CHECK_CL(clReleaseProgram(own));
+    CHECK_CL(clFinish(queue));
+    print("x", read(queue, x, kCount));
+    CHECK_CL(clReleaseMemObject(x));
+    CHECK_CL(clReleaseCommandQueue(queue));
+  }
+  for (const double end = program::now_ms() + 10'000; gone != kJobs && program::now_ms() < end;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  std::printf("gone %d\n", gone.load());
   return 0;
 }
 

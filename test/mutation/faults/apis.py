@@ -22,6 +22,11 @@ OPENCL = [
           old="known->references.fetch_add(1, std::memory_order_relaxed);\n    return CL_SUCCESS;",
           new="return CL_SUCCESS;", promise=5, statement=True,
           seen="An event that was retained and released once is gone: the next use is CL_INVALID_EVENT or a crash."),
+    # Programs
+    Fault("private-kernels-go-before-held-work-makes-new-ones", CL + "programs.cpp",
+          old="static_cast<void>(release_later<&forget_kernels>(family.holder, function));",
+          new="static_cast<void>(forget_kernels(function));", promise=7,
+          seen="A program that releases kernel and program while launches are held keeps its context for ever."),
     # Enqueue calls
     Fault("wait-for-submitted-work-is-lost", CL + "waits.cpp",
           old="(!held || lane.is_held(event->sequence))", new="true", promise=1,
