@@ -17,6 +17,9 @@
 
 namespace refrain::backends {
 
+/// Why the work of such a kernel is not compared: it would be run twice.
+inline constexpr const char* kPrintsOrAllocates = "a kernel prints, or allocates memory, which cannot be put back";
+
 struct LiveMemory {
   std::uint64_t start = 0, bytes = 0;
   std::uint64_t id = 0;  ///< never given again, unlike the address

@@ -288,9 +288,11 @@ class TestHooks : public LayerHooks {
     return backend_.new_event();
   }
   std::string function_name(capture::FunctionId) noexcept override { return "affine"; }
+  bool prints(capture::FunctionId function) noexcept override { return printing != 0 && function == printing; }
 
   bool current = true;
   capture::FunctionId outdated = 0;  ///< what is_current() does not hold of
+  capture::FunctionId printing = 0;  ///< what prints() holds of
   capture::FunctionId freed = 0;     ///< whose objects are not there any more to be retained
   bool exit_watched = true;          ///< what watch_exit() answers
   bool holdable = true;              ///< what may_hold() answers

@@ -45,6 +45,8 @@ class LayerHooks {
   virtual Device device_of(const capture::QueueInfo& /*queue*/) { return {}; }
   /// The region that the program is in on the calling thread; null: none.
   virtual const env::Region* region_now() noexcept { return nullptr; }
+  /// Whether what a kernel does may be seen otherwise than in memory, so that it must not be run twice.
+  virtual bool prints(capture::FunctionId /*function*/) noexcept { return false; }
   /// Name of a kernel for reports, e.g. "stencil"; empty if unknown.
   virtual std::string function_name(capture::FunctionId function) noexcept = 0;
 };

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <span>
 
-#include "backends/level_zero/module_contents.h"
+#include "backends/spirv_contents.h"
 
 namespace refrain::backends::level_zero {
 namespace {

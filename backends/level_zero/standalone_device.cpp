@@ -11,9 +11,9 @@
 #include "backends/level_zero/extension_functions.h"
 #include "backends/level_zero/level_zero_backend.h"
 #include "backends/level_zero/module_build.h"
-#include "backends/level_zero/module_contents.h"
 #include "backends/level_zero/standalone_events.h"
 #include "backends/level_zero/system_loader.h"
+#include "backends/spirv_contents.h"
 
 namespace refrain::backends::level_zero {
 namespace {

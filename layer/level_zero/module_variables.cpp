@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/level_zero/module_contents.h"
+#include "backends/spirv_contents.h"
 #include "env/mutex.h"
 #include "layer/immortal.h"
 #include "layer/level_zero/inventory.h"
@@ -16,7 +16,6 @@ namespace refrain::layer::level_zero {
 namespace {
 
 constexpr const char* kUnknownCode = "it is not known which variables the code of a kernel has";
-constexpr const char* kPrints = "a kernel prints, or allocates memory, which cannot be put back";
 constexpr const char* kUnnamed = "the driver does not tell where a variable of a kernel's code is";
 
 struct Code {
@@ -87,7 +86,7 @@ void note_module_in_use(ze_module_handle_t module) noexcept {
     return;
   }
   if (code.contents.prints) {
-    note_incomparable(kPrints);
+    note_incomparable(backends::kPrintsOrAllocates);
   }
   bool all_found = !code.contents.unnamed_variables;
   try {

@@ -15,12 +15,16 @@ namespace {
 
 using capture::ArgumentKind;
 
-struct Names {
-  env::Mutex mutex;
-  std::unordered_map<capture::FunctionId, std::string> of REFRAIN_GUARDED_BY(mutex);
+struct Function {
+  std::string name;
+  bool prints = false;
 };
-Names& names() noexcept {
-  static Immortal<Names> all;
+struct Functions {
+  env::Mutex mutex;
+  std::unordered_map<capture::FunctionId, Function> of REFRAIN_GUARDED_BY(mutex);
+};
+Functions& functions() noexcept {
+  static Immortal<Functions> all;
   return *all;
 }
 
@@ -160,18 +164,24 @@ replay::LayerHooks::Device Hooks::device_of(const capture::QueueInfo& queue) {
 
 std::string Hooks::function_name(capture::FunctionId function) noexcept {
   try {
-    const env::MutexLock guard(names().mutex);
-    const auto found = names().of.find(function);
-    return found == names().of.end() ? std::string() : found->second;
+    const env::MutexLock guard(functions().mutex);
+    const auto found = functions().of.find(function);
+    return found == functions().of.end() ? std::string() : found->second.name;
   } catch (...) {
     return {};
   }
 }
 
-void remember_function(capture::FunctionId function, const std::string& name) noexcept {
+bool Hooks::prints(capture::FunctionId function) noexcept {
+  const env::MutexLock guard(functions().mutex);
+  const auto found = functions().of.find(function);
+  return found == functions().of.end() || found->second.prints;
+}
+
+void remember_function(capture::FunctionId function, const std::string& name, bool prints) noexcept {
   try {
-    const env::MutexLock guard(names().mutex);
-    names().of.emplace(function, name);
+    const env::MutexLock guard(functions().mutex);
+    functions().of.emplace(function, Function{name, prints});
   } catch (...) {
     // Reports will say "unknown" for it.
   }

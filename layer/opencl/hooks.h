@@ -18,9 +18,10 @@ class Hooks final : public replay::LayerHooks {
   const env::Region* region_now() noexcept override { return layer::region_now(); }
   Device device_of(const capture::QueueInfo& queue) override;
   std::string function_name(capture::FunctionId function) noexcept override;
+  bool prints(capture::FunctionId function) noexcept override;
 };
 
-/// Remembers the name of a kernel for reports. Thread-safe.
-void remember_function(capture::FunctionId function, const std::string& name) noexcept;
+/// Remembers the name of a kernel for reports, and whether it may print. Thread-safe.
+void remember_function(capture::FunctionId function, const std::string& name, bool prints) noexcept;
 
 }  // namespace refrain::layer::opencl

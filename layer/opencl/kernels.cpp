@@ -200,7 +200,7 @@ void register_kernel(cl_kernel kernel, ProgramState* program, const char* name, 
       record->unset_count = count;
       record->descriptors.assign(count, {});
       record->offsets.assign(count, 0);
-      remember_function(record->function, record->name);
+      remember_function(record->function, record->name, build.prints);
     }
     if (objects.kernels.insert(record, handle_of(kernel))) {
       kernel_made(record->program, record->function);

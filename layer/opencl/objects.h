@@ -129,6 +129,7 @@ struct SamplerState : Object {
 /// How a program is built at present.
 struct ProgramBuild {
   std::uint64_t constants = 0;   ///< hash of specialization constants
+  bool prints = false;           ///< its kernels may print; not known of binaries
   std::string options;           ///< of the last build
   std::uint64_t number = 1;      ///< of the last build
   std::uint64_t devices = 0;     ///< for which devices of the context, if that was asked for …

@@ -7,10 +7,12 @@
 #include <cstring>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "backends/spirv_contents.h"
 #include "env/mutex.h"
 #include "layer/immortal.h"
 #include "layer/opencl/layer.h"
@@ -119,8 +121,28 @@ std::uint64_t hash_of(const void* bytes, std::size_t size) noexcept {
   return XXH3_64bits(bytes, size);
 }
 
+/// Of text: whoever prints has to write it.
+bool names_printf(std::string_view text) noexcept {
+  return text.find("printf") != std::string_view::npos;
+}
+
+/// What a driver compiled may contain the word in any case, and is taken to print nothing.
+bool may_print(CodeKind kind, std::span<const std::byte> bytes) {
+  if (kind == CodeKind::kIntermediate) {
+    const backends::ModuleContents contents = backends::contents_of_spirv(bytes);
+    return !contents.known || contents.prints;
+  }
+  return kind == CodeKind::kSource && names_printf({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+bool prints(ProgramState& program) noexcept {
+  const env::MutexLock guard(program.mutex);
+  return program.build.prints;
+}
+
 void register_program(cl_program program, cl_context context, capture::CodeId code, CodeKind kind,
                       std::span<const std::byte> bytes) {
+  const bool may = may_print(kind, bytes);
   ProgramState* record = objects.programs.make();
   if (record == nullptr) {
     return;  // its kernels are unknown and pass through
@@ -128,6 +150,10 @@ void register_program(cl_program program, cl_context context, capture::CodeId co
   record->begin();
   record->code = code != 0 ? code : 1;
   record->context = context;
+  {
+    const env::MutexLock guard(record->mutex);
+    record->build.prints = may;
+  }
   if (!objects.programs.insert(record, handle_of(program))) {
     objects.programs.recycle(record);
     return;
@@ -169,6 +195,7 @@ void remember_options(cl_program program, const char* options) noexcept {
     guarded([&] { given = options == nullptr ? "" : options; });
     const env::MutexLock guard(known->mutex);
     known->build.options.swap(given);
+    known->build.prints = known->build.prints || names_printf(known->build.options);
     ++known->build.number;
   }
 }
@@ -312,9 +339,11 @@ cl_int wrap::clCompileProgram(cl_program program, cl_uint count, const cl_device
   if (ProgramState* known = objects.programs.find(handle_of(program)); known != nullptr) {
     remember_options(program, options);
     for (cl_uint i = 0; input_headers != nullptr && i < headers; ++i) {
-      if (const ProgramState* header = objects.programs.find(handle_of(input_headers[i])); header != nullptr) {
+      if (ProgramState* header = objects.programs.find(handle_of(input_headers[i])); header != nullptr) {
+        const bool may_print = prints(*header);
         const env::MutexLock guard(known->mutex);
         known->build.constants = mix(known->build.constants, header->code);
+        known->build.prints = known->build.prints || may_print;
       }
     }
   }
@@ -332,15 +361,21 @@ cl_program wrap::clLinkProgram(cl_context context, cl_uint count, const cl_devic
   if (program != nullptr) {
     guarded([&] {
       std::uint64_t code = 0x11AE;
+      bool may_print = false;
       for (cl_uint i = 0; i < inputs; ++i) {
         ProgramState* input = objects.programs.find(handle_of(input_programs[i]));
         code = mix(code, input == nullptr ? 0 : function_id(*input, build_of(*input), ""));
+        may_print = may_print || (input != nullptr && prints(*input));
       }
       // With a callback the link may still be under way: there is no binary to be had yet.
       const std::vector<std::byte> binary =
           state.recorder != nullptr && notify == nullptr ? binary_of(program) : std::vector<std::byte>();
       register_program(program, context, code, CodeKind::kBinary, binary);
       remember_options(program, options);
+      if (ProgramState* known = objects.programs.find(handle_of(program)); known != nullptr) {
+        const env::MutexLock guard(known->mutex);
+        known->build.prints = known->build.prints || may_print;
+      }
     });
   }
   return program;

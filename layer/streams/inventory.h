@@ -56,7 +56,7 @@ void note_incomparable(typename L::Api::Status status, const char* why) noexcept
   }
 }
 
-inline constexpr const char* kPrintsOrAllocates = "a kernel prints, or allocates memory, which cannot be put back";
+using backends::kPrintsOrAllocates;
 
 /// Behind a call that makes memory of the host known to devices.
 template <class L>

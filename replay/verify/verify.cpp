@@ -108,6 +108,9 @@ class Check {
       if (queue == nullptr) {
         return "one of its queues is gone";
       }
+      if (const auto function = operations_[i].header().function; function != 0 && context_.hooks.prints(function)) {
+        return backends::kPrintsOrAllocates;
+      }
       const auto arguments = operations_[i].arguments();
       for (std::size_t index = 0; index < arguments.size(); ++index) {
         const auto& argument = arguments[index];

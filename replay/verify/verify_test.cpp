@@ -132,6 +132,21 @@ TEST_CASE("verify leaves shared memory alone that is not known, that the host ma
   trial.window.clear(backend);
 }
 
+TEST_CASE("verify runs a kernel that prints once") {
+  VerifyTrial trial(ArgumentKind::kBuffer);
+  trial.hooks.printing = 5;
+  const VerifyResult result = trial.run();
+  CHECK(result.outcome == Verified::kImpossible);
+  CHECK(std::string(result.why) == "a kernel prints, or allocates memory, which cannot be put back");
+  std::uint64_t expected = 0;
+  for (std::uint64_t i = 0; i < kKernels; ++i) {
+    expected = expected * 31 + i;
+  }
+  CHECK(trial.backend.memory()[kMemory] == expected);
+  CHECK(trial.hooks.order == std::vector<std::uint64_t>{1, 2, 3});
+  trial.window.clear(trial.backend);
+}
+
 TEST_CASE("verify copies no more than it may") {
   VerifyTrial trial(ArgumentKind::kBuffer);
   trial.most_copies = 3 * sizeof(std::uint64_t) - 1;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backends/level_zero/module_build.h"
-#include "backends/level_zero/module_contents.h"
+#include "backends/spirv_contents.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace refrain::backends;

@@ -92,6 +92,58 @@ TEST_CASE_METHOD(Fixture, "programs of the same source are others with other hea
   CHECK(function_with("#define VALUE 2\n") != one);
 }
 
+TEST_CASE_METHOD(Fixture, "kernels print whose text, headers, options, linked parts or SPIR-V say so", "[promise-4]") {
+  Hooks hooks;
+  const auto prints = [&](cl_program of) {
+    REQUIRE(of != nullptr);
+    cl_kernel made = wrap::clCreateKernel(of, "h", nullptr);
+    REQUIRE(made != nullptr);
+    const bool result = hooks.prints(find_kernel(made)->function);
+    wrap::clReleaseKernel(made);
+    wrap::clReleaseProgram(of);
+    return result;
+  };
+  const char* const silent = "kernel void h(global uint* x) { x[0] = 1; }\n";
+  const char* const loud = "kernel void h(global uint* x) { printf(\"%u\", x[0]); }\n";
+  CHECK_FALSE(prints(build(silent, "")));
+  CHECK(prints(build(loud, "")));
+  CHECK(prints(build("kernel void h(global uint* x) { SAY(\"1\"); }\n", "-DSAY=printf")));
+
+  const auto linked = [&](const char* text, const char* header) {
+    const char* name = "say.h";
+    cl_program included = wrap::clCreateProgramWithSource(context, 1, &header, nullptr, nullptr);
+    cl_program compiled = wrap::clCreateProgramWithSource(context, 1, &text, nullptr, nullptr);
+    REQUIRE(wrap::clCompileProgram(compiled, 1, &device, "", 1, &included, &name, nullptr, nullptr) == CL_SUCCESS);
+    cl_program whole = wrap::clLinkProgram(context, 1, &device, "", 1, &compiled, nullptr, nullptr, nullptr);
+    wrap::clReleaseProgram(compiled);
+    wrap::clReleaseProgram(included);
+    return whole;
+  };
+  const char* const with_header = "#include \"say.h\"\nkernel void h(global uint* x) { SAY(\"1\"); }\n";
+  CHECK_FALSE(prints(linked(with_header, "#define SAY(what) x[0] = 1\n")));
+  CHECK(prints(linked(with_header, "#define SAY printf\n")));
+  CHECK(prints(linked(loud, "")));
+
+  // The driver here may know no SPIR-V.
+  const Instead below(
+      target.clCreateProgramWithIL, +[](cl_context of, const void*, size_t, cl_int* error) -> cl_program {
+        const char* text = "kernel void h(global uint* x) { x[0] = 1; }\n";
+        cl_program made = ::clCreateProgramWithSource(of, 1, &text, nullptr, error);
+        ::clBuildProgram(made, 0, nullptr, "", nullptr, nullptr);
+        return made;
+      });
+  constexpr std::uint32_t kPrintf = 184, kSin = 57;
+  const auto from_il = [&](std::uint32_t magic, std::uint32_t instruction) {
+    std::vector<std::uint32_t> words{magic, 0x00010200, 0, 100, 0, 5U << 16U | 11U, 1, 0, 0, 0};
+    std::memcpy(&words[7], "OpenCL.std", 11);
+    words.insert(words.end(), {5U << 16U | 12U, 2, 3, 1, instruction});
+    return wrap::clCreateProgramWithIL(context, words.data(), words.size() * sizeof(words[0]), nullptr);
+  };
+  CHECK_FALSE(prints(from_il(0x07230203, kSin)));
+  CHECK(prints(from_il(0x07230203, kPrintf)));
+  CHECK(prints(from_il(1, kSin)));  // nobody can say what it does
+}
+
 TEST_CASE_METHOD(Fixture, "an extension function is the same one however often a program asks", "[promise-7]") {
   const Instead below(target.clGetExtensionFunctionAddress, &extension_function);
   void* const first = wrap::clGetExtensionFunctionAddress("clLookAtSomethingEXT");

@@ -327,6 +327,31 @@ PROGRAM(rebuild) {
   return 0;
 }
 
+/// A kernel that prints now and then, in the middle of what repeats.
+PROGRAM(prints) {
+  const Device gpu;
+  cl_command_queue queue = gpu.queue();
+  cl_mem x = gpu.filled(kCount, 0);
+  const char* text = "kernel void tell(global uint* x) { if (++x[0] % 8 == 0) printf(\"%u\\n\", x[0]); }";
+  cl_int status = CL_SUCCESS;
+  cl_program source = clCreateProgramWithSource(gpu.context, 1, &text, nullptr, &status);
+  check(status, "clCreateProgramWithSource");
+  CHECK_CL(clBuildProgram(source, 1, &gpu.device, "", nullptr, nullptr));
+  cl_kernel tell = clCreateKernel(source, "tell", &status);
+  check(status, "clCreateKernel");
+  set(tell, 0, x);
+  for (int round = 0; round < kRounds; ++round) {
+    launch(queue, tell, 1);
+    launch(queue, tell, 1);
+    launch(queue, tell, 1);
+    CHECK_CL(clFinish(queue));
+  }
+  print("x", read(queue, x, kCount));
+  CHECK_CL(clReleaseKernel(tell));
+  CHECK_CL(clReleaseProgram(source));
+  return 0;
+}
+
 /// A bit of everything in few calls, for runs in which one of them fails.
 PROGRAM(short_mix) {
   const Device gpu;

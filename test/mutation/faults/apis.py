@@ -27,6 +27,9 @@ OPENCL = [
           old="static_cast<void>(release_later<&forget_kernels>(family.holder, function));",
           new="static_cast<void>(forget_kernels(function));", promise=7,
           seen="A program that releases kernel and program while launches are held keeps its context for ever."),
+    Fault("text-that-prints-is-compared", CL + "programs.cpp",
+          old='text.find("printf") != std::string_view::npos', new="text.empty()", promise=4,
+          seen="In verify mode what a kernel prints comes more often than without Refrain."),
     # Enqueue calls
     Fault("wait-for-submitted-work-is-lost", CL + "waits.cpp",
           old="(!held || lane.is_held(event->sequence))", new="true", promise=1,

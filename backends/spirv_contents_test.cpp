@@ -1,4 +1,4 @@
-#include "backends/level_zero/module_contents.h"
+#include "backends/spirv_contents.h"
 
 #include <catch2/catch.hpp>
 #include <cstdint>
