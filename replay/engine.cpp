@@ -145,13 +145,40 @@ void Engine::flush_all_silently(const EntryPoint& entry_point) noexcept {
 void Engine::adopt_queue(QueueSlot& slot) noexcept {
   slot.capabilities = inside_->context.backend.capabilities(slot.info);
   if (inside_->context.verification_pause != nullptr) {
-    inside_->context.verification_pause->add(slot);
+    inside_->context.verification_pause->add(slot.info);
   }
   if (inside_->context.recorder != nullptr) {
     inside_->context.recorder->define(slot.info);
   }
   if (inside_->context.profile.wanted()) {
     learn_from_profile(slot);
+  }
+}
+
+void Engine::watch_queue(const capture::QueueInfo& queue) noexcept {
+  try {
+    inside_->context.verification_pause->add(queue);
+  } catch (const std::exception&) {
+    cannot_know("the host has no memory to remember the program's queues");
+  }
+}
+
+void Engine::cannot_know(const char* why) noexcept {
+  if (VerificationPause* const pause = inside_->context.verification_pause.get(); pause != nullptr) {
+    pause->cannot_know(why);
+  }
+}
+
+Engine::Beside::Beside(Engine* engine) noexcept
+    : pause_(engine != nullptr && engine->has_threads() ? engine->inside_->context.verification_pause.get() : nullptr) {
+  if (pause_ != nullptr) [[unlikely]] {
+    pause_->enter();
+  }
+}
+
+Engine::Beside::~Beside() {
+  if (pause_ != nullptr) [[unlikely]] {
+    pause_->leave();
   }
 }
 

@@ -22,6 +22,7 @@ namespace refrain::replay {
 
 struct LaneContext;
 struct ReportData;
+class VerificationPause;
 
 class Engine {
  public:
@@ -73,6 +74,23 @@ class Engine {
   /// A queue was created (fills `slot.capabilities`, tells the recorder) or goes away.
   void adopt_queue(QueueSlot& slot) noexcept;
   void queue_gone(QueueSlot& slot) noexcept;
+  /// verify mode: memory is compared, and put back, once all has ended that the program submitted.
+  [[nodiscard]] bool compares() const noexcept { return settings_.mode == env::Mode::kVerify; }
+  /// If it compares: work that nobody looks at may go to this queue, which is waited for from now on.
+  void watch_queue(const capture::QueueInfo& queue) noexcept;
+  /// Work may be under way that cannot be waited for: nothing is compared any more. `why` has static lifetime.
+  void cannot_know(const char* why) noexcept;
+  /// Around a call that submits something and that no lane sees: nothing is compared meanwhile. `engine` may be null.
+  class [[nodiscard]] Beside {
+   public:
+    explicit Beside(Engine* engine) noexcept;
+    ~Beside();
+    Beside(const Beside&) = delete;
+    Beside& operator=(const Beside&) = delete;
+
+   private:
+    VerificationPause* pause_;
+  };
   /// The application dropped its last reference to a buffer, image or sampler: graphs that name it are
   /// retired before this returns, so that the object is really freed. Cheap if no graph exists.
   void object_gone(capture::ObjectId object) noexcept;

@@ -31,6 +31,9 @@ class LayerHooks {
   /// False while waiting for a queue could block for ever, because the application has user events
   /// that it has not set yet.
   virtual bool may_wait() noexcept { return true; }
+  /// In verify mode: why work of the program's may be under way in a queue that the engine was not told of, or that
+  /// nobody may ask about now; null: all are known. With static lifetime.
+  virtual const char* why_not_all_queues() noexcept { return nullptr; }
   /// Called before anything is held for the first time. Registers the exit handler that shuts the engine down, so late
   /// that it runs before those of the driver: behind them the driver would refuse held work, and nobody would be told.
   /// False if it cannot be registered: then nothing may be held.

@@ -66,9 +66,8 @@ TEST_CASE("a thread that is cancelled ends where it waits, not in a copy that no
     if (held_if_possible) {
       copy<TestLayer>(test::kLaunch, 1, 2, 3, test::StreamHandle{}, DefaultStream::kLegacy, issue_cancelled);
     } else {
-      submit_unheld<TestLayer>(
-          test::kLaunch, OperationKind::kOther, "it copies arrays", [] { return static_cast<State*>(nullptr); },
-          issue_cancelled);
+      submit_unheld<TestLayer>(test::kLaunch, OperationKind::kOther, "it copies arrays", test::StreamHandle{},
+                               DefaultStream::kLegacy, issue_cancelled);
     }
     returned = true;
   }));

@@ -46,6 +46,7 @@ template <class P, class Issue>
                                                               Issue&& issue) noexcept {
   const NotCancelled during(blocks);
   HostCall<P> host_call(entry_point);
+  const replay::Engine::Beside beside(P::any_engine());
   return host_call.done(issue(), blocks);
 }
 

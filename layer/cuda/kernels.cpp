@@ -95,7 +95,8 @@ template <class Issue>
   if (launch_answer != CUDA_SUCCESS) [[unlikely]] {
     return launch_answer;
   }
-  if (CUresult status = CUDA_SUCCESS; streams::short_way<CudaLayer>(launch.entry_point, &status, issue)) {
+  if (CUresult status = CUDA_SUCCESS;
+      streams::short_way<CudaLayer>(launch.entry_point, {launch.stream, launch.by_default}, &status, issue)) {
     return status;
   }
   if (streams::predicts()) {  // everything else is put together anew behind this, for the compiler to keep in registers

@@ -21,7 +21,7 @@ template <class Issue>
 hipError_t launch_programs(const replay::EntryPoint& entry_point, const void* function, const dim3& grid,
                            const dim3& block, std::size_t shared_bytes, hipStream_t stream, DefaultStream by_default,
                            void** parameters, const char* unholdable, Issue&& issue) noexcept {
-  if (hipError_t status = hipSuccess; streams::short_way<HipLayer>(entry_point, &status, issue)) {
+  if (hipError_t status = hipSuccess; streams::short_way<HipLayer>(entry_point, {stream, by_default}, &status, issue)) {
     return status;
   }
   const streams::Launch launch{entry_point,
@@ -46,7 +46,8 @@ template <class Issue>
 hipError_t launch_modules(const replay::EntryPoint& entry_point, hipFunction_t function, const Grid& grid,
                           const Grid& block, std::size_t shared_bytes, hipStream_t stream, void** parameters,
                           void** extra, const char* unholdable, Issue&& issue) noexcept {
-  if (hipError_t status = hipSuccess; streams::short_way<HipLayer>(entry_point, &status, issue)) {
+  if (hipError_t status = hipSuccess;
+      streams::short_way<HipLayer>(entry_point, {stream, DefaultStream::kLegacy}, &status, issue)) {
     return status;
   }
   const bool in_buffer = parameters == nullptr && extra != nullptr;

@@ -69,7 +69,7 @@ template <class L, class Issue, class WhyNot>
 StatusOf<L> copy(const replay::EntryPoint& entry_point, std::uint64_t to, std::uint64_t from, std::size_t bytes,
                  typename L::Api::StreamHandle stream, DefaultStream by_default, Issue&& issue,
                  WhyNot&& why_not) noexcept {
-  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, &status, issue, true)) {
+  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, {stream, by_default}, &status, issue, true)) {
     return status;
   }
   const CopyPlaces places = CopyPlaces::find<L>(to, bytes, from, bytes);
@@ -106,7 +106,7 @@ StatusOf<L> copy(const replay::EntryPoint& entry_point, std::uint64_t to, std::u
 template <class L, class Value, class Issue>
 StatusOf<L> fill(const replay::EntryPoint& entry_point, std::uint64_t to, Value value, std::size_t count,
                  typename L::Api::StreamHandle stream, DefaultStream by_default, Issue&& issue) noexcept {
-  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, &status, issue)) {
+  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, {stream, by_default}, &status, issue)) {
     return status;
   }
   const std::span<const std::byte> bytes = std::as_bytes(std::span(&value, 1));

@@ -4,6 +4,7 @@
 #include "layer/control.h"
 #include "layer/start_up.h"
 #include "layer/streams/objects.h"
+#include "layer/streams/past_streams.h"
 #include "replay/engine.h"
 
 namespace refrain::layer::streams {
@@ -22,6 +23,8 @@ class Hooks final : public replay::LayerHooks {
   /// nothing is being recorded.
   bool retain_objects(const capture::OperationView& /*operation*/) noexcept override { return true; }
   void release_objects(const capture::OperationView& /*operation*/) noexcept override {}
+
+  const char* why_not_all_queues() noexcept override { return PastStreams<L>::all().why_not_all(); }
 
   /// While the program captures a stream, what is held may belong to that.
   bool may_hold() noexcept override { return L::runtime().captures.load(std::memory_order_relaxed) == 0; }

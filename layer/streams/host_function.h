@@ -11,7 +11,7 @@ template <class L, class Issue>
 StatusOf<L> host_function(const replay::EntryPoint& entry_point, void (*function)(void*), void* data,
                           typename L::Api::StreamHandle stream, DefaultStream by_default, Issue&& issue) noexcept {
   const NotCancelled during(true);
-  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, &status, issue)) {
+  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, {stream, by_default}, &status, issue)) {
     return status;
   }
   static constinit FirstUses names;

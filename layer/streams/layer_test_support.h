@@ -366,7 +366,7 @@ class Rig {
     };
     int status = 0;
     if ((predicts() && hold_predicted<TestLayer>(launch, stream.stream.handle, DefaultStream::kLegacy, &status)) ||
-        short_way<TestLayer>(kLaunch, &status, issue)) {
+        short_way<TestLayer>(kLaunch, {stream.stream.handle, DefaultStream::kLegacy}, &status, issue)) {
       return status;
     }
     return launch_kernel<TestLayer>(launch, 0, &stream, &kernel, issue);

@@ -64,6 +64,7 @@ struct ContextState {
   ObjectId id = 0;
   std::uint64_t number = 0;                        ///< in tokens: the same in every run
   std::atomic<StreamState<Api>*> legacy{nullptr};  ///< its default stream, once it was used
+  backends::Stream<Api> unseen_legacy;             ///< the same, for who waits for all work
   std::uint32_t roles = 0;                         ///< streams seen in it
   std::atomic<bool> others_in_order{false};        ///< some of them are in order with the default stream
   /// Whether streams of it wait for each other without events.

@@ -105,7 +105,8 @@ StatusOf<L> allocate_in_order(const OrderedCall<L>& call, Address* address, std:
   };
   const NotCancelled during(true);
   auto* const stream = call.movable();
-  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(call.entry_point, &status, allocate)) {
+  if (StatusOf<L> status = L::Api::kSuccess;
+      short_way<L>(call.entry_point, {call.stream, call.by_default}, &status, allocate)) {
     return status;
   }
   replay::Engine* const running = L::engine();
@@ -141,7 +142,8 @@ StatusOf<L> free_in_order(const OrderedCall<L>& call, std::uint64_t start, Issue
   };
   const NotCancelled during(true);
   auto* const stream = call.movable();
-  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(call.entry_point, &status, forget_and_free)) {
+  if (StatusOf<L> status = L::Api::kSuccess;
+      short_way<L>(call.entry_point, {call.stream, call.by_default}, &status, forget_and_free)) {
     return status;
   }
   replay::Engine* const running = L::engine();

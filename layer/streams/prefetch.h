@@ -10,7 +10,7 @@ template <class L, class Issue>
 StatusOf<L> prefetch(const replay::EntryPoint& entry_point, std::uint64_t address,
                      const capture::words::PointerPrefetchTo& numbers, typename L::Api::StreamHandle stream,
                      DefaultStream by_default, Issue&& issue) noexcept {
-  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, &status, issue)) {
+  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, {stream, by_default}, &status, issue)) {
     return status;
   }
   // A graph leaves it out, so that the driver is not asked whether it refuses it: that must be known.

@@ -52,7 +52,7 @@ StatusOf<L> copy_rows(const replay::EntryPoint& entry_point, const std::optional
                       const char* why_unknown, typename L::Api::StreamHandle stream, DefaultStream by_default,
                       Issue&& issue) noexcept {
   constexpr auto kKind = OperationKind::kPointerCopyRect;
-  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, &status, issue, true)) {
+  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, {stream, by_default}, &status, issue, true)) {
     return status;
   }
   if (!copy) {
@@ -97,7 +97,7 @@ StatusOf<L> fill_rows(const replay::EntryPoint& entry_point, std::uint64_t to, s
                       std::size_t width, std::size_t height, typename L::Api::StreamHandle stream,
                       DefaultStream by_default, Issue&& issue) noexcept {
   constexpr auto kKind = OperationKind::kPointerFillRect;
-  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, &status, issue)) {
+  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, {stream, by_default}, &status, issue)) {
     return status;
   }
   const capture::words::PointerFillRect numbers = {.row_bytes = width * sizeof(value), .rows = height, .pitch = pitch};

@@ -13,6 +13,7 @@
 #include "layer/streams/objects.h"
 #include "layer/streams/ordered_blocks.h"
 #include "layer/streams/ordered_stream.h"
+#include "layer/streams/past_streams.h"
 #include "layer/streams/proxy_stream.h"
 
 namespace refrain::layer::streams {
@@ -141,6 +142,7 @@ class StreamTable {
       return host_call.done(destroy(), false);
     }
     running->something_gone();
+    PastStreams<L>::all().destroyed(handle_of(handle));
     if (stream != nullptr) {
       {
         const env::MutexLock guard(mutex_);
@@ -149,14 +151,18 @@ class StreamTable {
       running->queue_gone(stream->slot);
       running->identity_gone(stream->slot.info.id);
     }
-    const typename backends::StreamBackend<typename L::Api>::NoRecording recording(*L::runtime().backend);
-    if (stream != nullptr) {
-      forget(stream, true);
+    typename Api::Status status = Api::kSuccess;
+    {
+      const typename backends::StreamBackend<typename L::Api>::NoRecording recording(*L::runtime().backend);
+      if (stream != nullptr) {
+        forget(stream, true);
+      }
+      status = destroy();
+      if (status == Api::kSuccess) {
+        no_capture_of<L>({handle_of(handle), DefaultStream::kLegacy});  // nobody can end it any more
+      }
     }
-    const typename Api::Status status = destroy();
-    if (status == Api::kSuccess) {
-      no_capture_of<L>({handle_of(handle), DefaultStream::kLegacy});  // nobody can end it any more
-    }
+    PastStreams<L>::all().adopt();
     return host_call.done(status, false);
   }
 
@@ -175,6 +181,21 @@ class StreamTable {
 
  private:
   void forget(State* stream, bool destroyed) noexcept;
+  /// In verify mode: calls that nobody looks at use the context's default stream, whether or not it was ever seen.
+  void watch_legacy(replay::Engine& running, ContextState<Api>& context) noexcept {
+    if (!running.compares()) {
+      return;
+    }
+    backends::Stream<Api>& stream = context.unseen_legacy;
+    stream.handle = Api::legacy_stream();
+    stream.context = context.handle;
+    stream.kind = backends::StreamKind::kLegacy;
+    capture::QueueInfo info;
+    info.id = next_object_id();
+    info.handle = handle_of(&stream);
+    stream.id.store(info.id, std::memory_order_release);
+    running.watch_queue(info);
+  }
 
   void seed(State& state) const noexcept REFRAIN_REQUIRES(mutex_) {
     const std::uint64_t own = state.set.number();
@@ -220,6 +241,7 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
       context->handle = made->stream.context;
       context->id = next_object_id();
       context->number = ++numbers_;
+      watch_legacy(*running, *context);
     }
     made->context = context.get();
     capture::QueueInfo& info = made->slot.info;

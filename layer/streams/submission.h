@@ -63,11 +63,10 @@ template <class L, class Issue>
   return common::pass_through<Protocol<L>>(entry_point, false, issue);
 }
 
-/// The beginning of every submission: the short ways, on which nothing is looked at. False: go on. `may_block`: it may
-/// wait for the device, where the thread must not be cancelled (NotCancelled).
-template <class L, class Issue>
-[[gnu::always_inline]] inline bool short_way(const replay::EntryPoint& entry_point, StatusOf<L>* status, Issue&& issue,
-                                             bool may_block = false) noexcept {
+/// See short_way(). `past()` is called before a submission that nobody looks at.
+template <class L, class Issue, class Past>
+[[gnu::always_inline]] inline bool short_way_past(const replay::EntryPoint& entry_point, StatusOf<L>* status,
+                                                  Issue&& issue, bool may_block, Past&& past) noexcept {
   if (replay::Lane* lane = common::dormant_lane<Protocol<L>>(); lane != nullptr) {
     const NotCancelled during(may_block);
     *status = issue_dormant<L>(*lane, issue);
@@ -75,10 +74,25 @@ template <class L, class Issue>
   }
   if (passing<L>()) [[unlikely]] {
     const NotCancelled during(may_block);
+    past();
     *status = pass_through<L>(entry_point, issue);
     return true;
   }
   return false;
+}
+
+/// The beginning of every submission: the short ways, on which nothing is looked at. False: go on. `may_block`: it may
+/// wait for the device, where the thread must not be cancelled (NotCancelled).
+template <class L, class Issue>
+[[gnu::always_inline]] inline bool short_way(const replay::EntryPoint& entry_point, NamedStream<L> stream,
+                                             StatusOf<L>* status, Issue&& issue, bool may_block = false) noexcept {
+  return short_way_past<L>(entry_point, status, issue, may_block, [&] { PastStreams<L>::all().used(stream); });
+}
+/// The same for one that uses no memory.
+template <class L, class Issue>
+[[gnu::always_inline]] inline bool short_way(const replay::EntryPoint& entry_point, StatusOf<L>* status,
+                                             Issue&& issue) noexcept {
+  return short_way_past<L>(entry_point, status, issue, false, [] {});
 }
 
 /// What layer/common asks of a submission; the functions are those of submit().
@@ -177,30 +191,22 @@ StatusOf<L> submit(const Call& call, StreamState<typename L::Api>* stream, Descr
   return submit<L>(call, stream, describe, issue, [](std::uint64_t, bool) {});
 }
 
-/// A submission that is counted, but never held; `stream` finds the record of its stream.
-template <class L, class Find, class Issue>
-StatusOf<L> submit_unheld(const replay::EntryPoint& entry_point, OperationKind kind, const char* why, Find&& stream,
-                          Issue&& issue) noexcept {
+/// A submission that is counted, but never held.
+template <class L, class Issue>
+StatusOf<L> submit_unheld(const replay::EntryPoint& entry_point, OperationKind kind, const char* why,
+                          typename L::Api::StreamHandle stream, DefaultStream by_default, Issue&& issue) noexcept {
   const NotCancelled during(true);  // some wait for the device, which is found out by calling them
-  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, &status, issue)) {
+  if (StatusOf<L> status = L::Api::kSuccess; short_way<L>(entry_point, {stream, by_default}, &status, issue)) {
     return status;
   }
   const Call call{entry_point, kind, mix(static_cast<Token>(kind), stable_name(entry_point)), why};
   return submit<L>(
-      call, stream(),
+      call, find_stream<L>(stream, by_default),
       [&](capture::OperationWriter& writer, Token token, bool) {
         writer.begin(capture::without_words(kind), token);
         writer.finish();
       },
       issue);
-}
-
-/// The same in the stream that the calling thread means by `stream`.
-template <class L, class Issue>
-StatusOf<L> submit_unheld(const replay::EntryPoint& entry_point, OperationKind kind, const char* why,
-                          typename L::Api::StreamHandle stream, DefaultStream by_default, Issue&& issue) noexcept {
-  return submit_unheld<L>(
-      entry_point, kind, why, [&] { return find_stream<L>(stream, by_default); }, issue);
 }
 
 }  // namespace refrain::layer::streams

@@ -20,9 +20,8 @@ void become_dormant(Rig& rig) {
   State& stream = Rig::stream();
   for (int i = 0; i < 1000 && !rig.engine->lane().is_dormant(); ++i) {
     for (int each = 0; each < 16; ++each) {
-      REQUIRE(submit_unheld<TestLayer>(
-                  test::kLaunch, OperationKind::kOther, "it is never held", [&] { return &stream; },
-                  [] { return 0; }) == 0);
+      REQUIRE(submit_unheld<TestLayer>(test::kLaunch, OperationKind::kOther, "it is never held", stream.stream.handle,
+                                       DefaultStream::kLegacy, [] { return 0; }) == 0);
     }
     REQUIRE(Rig::wait() == 0);
   }

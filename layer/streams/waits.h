@@ -126,7 +126,10 @@ typename L::Api::Status begin_capture(const replay::EntryPoint& entry_point, typ
   if (replay::Engine* running = L::engine(); running != nullptr) {
     running->flush_all(entry_point);  // what other threads hold by now
   }
-  const typename L::Api::Status status = begin();
+  const typename L::Api::Status status = [&] {
+    const replay::Engine::Beside beside(L::any_engine());  // who compares asks about streams
+    return begin();
+  }();
   try {
     Captures<L>& captures = Captures<L>::all();
     const env::MutexLock guard(captures.mutex);
@@ -136,6 +139,7 @@ typename L::Api::Status begin_capture(const replay::EntryPoint& entry_point, typ
   } catch (...) {
     // The count stays up: everything passes through from now on.
   }
+  PastStreams<L>::all().adopt();
   return host_call.done(status, false);
 }
 
@@ -146,6 +150,7 @@ typename L::Api::Status end_capture(const replay::EntryPoint& entry_point, typen
   const typename L::Api::Status status = end();
   if (status != L::Api::kCaptureWrongThread && status != L::Api::kCaptureUnmatched) {
     no_capture_of<L>({handle_of(stream), by_default});
+    PastStreams<L>::all().adopt();
   }
   return host_call.done(status, false);
 }

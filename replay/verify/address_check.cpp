@@ -57,6 +57,9 @@ class AddressCheck::Check {
     if (why = memory_->why_not(queues_.front(), operations_); why != nullptr) {
       return impossible(why);
     }
+    if (why = pause_.why_not(context_.hooks); why != nullptr) {
+      return impossible(why);
+    }
     if (!idle(true)) {
       return impossible("earlier work did not end in time: it may wait for what the program does next");
     }

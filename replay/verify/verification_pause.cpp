@@ -84,14 +84,29 @@ bool VerificationPause::finish_others(backends::Backend& backend, VerificationPa
   return std::ranges::all_of(others, [&](const auto& queue) { return backend.finish_by(queue, until, false); });
 }
 
-void VerificationPause::add(const QueueSlot& queue) {
+void VerificationPause::add(const capture::QueueInfo& queue) {
   const env::MutexLock lock(mutex_);
-  queues_.push_back(queue.info);
+  queues_.push_back(queue);
+}
+
+void VerificationPause::cannot_know(const char* why) noexcept {
+  const env::MutexLock lock(mutex_);
+  unknown_ = unknown_ == nullptr ? why : unknown_;
+}
+
+const char* VerificationPause::why_not(LayerHooks& hooks) noexcept {
+  {
+    const env::MutexLock lock(mutex_);
+    if (unknown_ != nullptr) {
+      return unknown_;
+    }
+  }
+  return hooks.why_not_all_queues();
 }
 
 void VerificationPause::forget(const QueueSlot& queue, backends::Backend& backend, bool wait) noexcept {
-  if (wait) {
-    patiently([&](auto until) { return backend.finish_by(queue.info, until, true); });
+  if (!wait || !patiently([&](auto until) { return backend.finish_by(queue.info, until, true); })) {
+    cannot_know("a queue was destroyed whose work may still run: it could not be waited for");
   }
   env::UniqueLock lock(mutex_);
   resumed_.wait_for(lock, kLongest, [&]() REFRAIN_REQUIRES(mutex_) { return !stopped_; });

@@ -7,6 +7,7 @@
 
 #include "backends/backend.h"
 #include "env/mutex.h"
+#include "replay/layer_hooks.h"
 #include "replay/queue_slot.h"
 #include "replay/verify/verification_patience.h"
 
@@ -34,9 +35,13 @@ class VerificationPause {
   /// Waits for work that has ended once already, eagerly: it does not wait for the program.
   [[nodiscard]] static bool finish_again(backends::Backend& backend, const std::vector<capture::QueueInfo>& queues);
 
-  void add(const QueueSlot& queue);
+  void add(const capture::QueueInfo& queue);
+  /// Work may be under way that cannot be waited for: nothing is compared from now on. `why` has static lifetime.
+  void cannot_know(const char* why) noexcept;
+  /// Between begin() and end(): why work may be under way in a queue that is not known; null: in none.
+  [[nodiscard]] const char* why_not(LayerHooks& hooks) noexcept;
   /// The queue goes away: returns when no verification uses it. Its work is waited for first, since later verifications
-  /// cannot do that, if `wait`.
+  /// cannot do that, if `wait`. Without, or in vain: nothing is compared from then on.
   void forget(const QueueSlot& queue, backends::Backend& backend, bool wait) noexcept;
 
  private:
@@ -51,6 +56,7 @@ class VerificationPause {
   unsigned entered_ REFRAIN_GUARDED_BY(mutex_) = 0;
   bool stopped_ REFRAIN_GUARDED_BY(mutex_) = false;
   VerificationPatience patience_ REFRAIN_GUARDED_BY(mutex_);
+  const char* unknown_ REFRAIN_GUARDED_BY(mutex_) = nullptr;
   std::vector<capture::QueueInfo> queues_ REFRAIN_GUARDED_BY(mutex_);
 };
 

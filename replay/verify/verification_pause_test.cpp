@@ -60,7 +60,7 @@ TEST_CASE("a queue that goes away waits for the verification that may use it") {
   VerificationPause pause;
   QueueSlot queue;
   queue.info.id = 7;
-  pause.add(queue);
+  pause.add(queue.info);
   REQUIRE(pause.begin());
   std::atomic<bool> gone{false};
   refrain::replay::test::ArithmeticBackend backend;
@@ -107,4 +107,32 @@ TEST_CASE("waiting in vain again and again takes less and less time") {
     pause.end();
   }
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));  // 100 x 2 s otherwise
+}
+
+TEST_CASE("nothing is compared once work may be under way that nobody can wait for") {
+  class Stuck final : public refrain::replay::test::ArithmeticBackend {
+    bool finish_by(const refrain::capture::QueueInfo& /*queue*/, std::chrono::steady_clock::time_point /*until*/,
+                   bool /*held*/) noexcept override {
+      return false;
+    }
+  } stuck;
+  refrain::replay::test::ArithmeticBackend backend;
+  refrain::replay::test::TestHooks hooks(backend);
+  VerificationPause pause;
+  QueueSlot queue;
+  queue.info.id = 7;
+  pause.add(queue.info);
+  pause.forget(queue, backend, true);  // it has ended
+  CHECK(pause.why_not(hooks) == nullptr);
+  pause.add(queue.info);
+  SECTION("a queue was destroyed whose work does not end") {
+    pause.forget(queue, stuck, true);
+  }
+  SECTION("a queue was destroyed, and nobody may wait") {
+    pause.forget(queue, backend, false);
+  }
+  SECTION("the layer says so") {
+    pause.cannot_know("of the layer");
+  }
+  CHECK(pause.why_not(hooks) != nullptr);
 }

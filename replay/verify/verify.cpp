@@ -82,6 +82,9 @@ class Check {
     if (!context_.hooks.may_wait()) {
       return impossible("the application has user events that it has not set yet");
     }
+    if (why = pause_.why_not(context_.hooks); why != nullptr) {
+      return impossible(why);
+    }
     if (!pause_.finish(backend_, queues_, true)) {
       return impossible("earlier work did not end in time: it may wait for what the program does next");
     }

@@ -425,3 +425,60 @@ PROGRAM(unrecorded) {
   CHECK_CU(cuEventSynchronize(event));
   return 0;
 }
+
+/// A stream that gets work only while another one is captured: 0 the legacy default stream by its number 0, 1 by its
+/// name, 2 a stream of the program's, 3 the thread's own. A loop goes on beside it: in the same thread, or, if the
+/// argument is no number, in another one.
+PROGRAM(used_beside_captures) {
+  const bool alone = argc <= 1 || argv[1][0] <= '9';
+  const long kind = argc > 1 && alone ? std::strtol(argv[1], nullptr, 10) : 2;
+  constexpr int kBeside = 30;
+  constexpr int kCaptures = 40;
+  const Device gpu;
+  CUstream stream = make_stream();
+  CUstream captured = make_stream();
+  CUstream used = kind == 0 ? nullptr : kind == 1 ? CU_STREAM_LEGACY : kind == 2 ? make_stream() : CU_STREAM_PER_THREAD;
+  const CUdeviceptr x = filled(kCount, 1);
+  const CUdeviceptr y = filled(kCount, 2);
+  const CUdeviceptr z = filled(kCount, 3);
+  const CUdeviceptr constant = filled(kCount, 4);
+  CUfunction mix = gpu.function("mix_in");
+  CUfunction busy = gpu.function("busy");
+  CHECK_CU(cuCtxSynchronize());
+  const auto capture = [&] {
+    CHECK_CU(cuStreamBeginCapture(captured, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    mix_in(captured, mix, y, x, kCount, 1);
+    for (int i = 0; i < kBeside; ++i) {
+      launch_on(used, busy, 1, constant, 100U);
+      mix_in(used, mix, z, constant, kCount, 1);
+    }
+    CUgraph graph = nullptr;
+    CHECK_CU(cuStreamEndCapture(captured, &graph));
+    CHECK_CU(cuGraphDestroy(graph));
+  };
+  std::atomic<int> rounds{0};
+  std::thread other([&] {
+    CHECK_CU(cuCtxSetCurrent(gpu.context));
+    for (int i = 0; i < kCaptures && !alone; ++i) {
+      while (rounds.load() < 2 * kRounds / kCaptures * i) {
+        std::this_thread::yield();
+      }
+      capture();
+    }
+  });
+  for (int round = 0; round < 2 * kRounds; ++round) {
+    for (Word i = 0; i < 6; ++i) {
+      mix_in(stream, mix, x, y, kCount, i);
+    }
+    if (alone && round % (2 * kRounds / kCaptures) == 3) {
+      capture();
+    }
+    CHECK_CU(cuStreamSynchronize(stream));
+    rounds.store(round + 1);
+  }
+  other.join();
+  CHECK_CU(cuCtxSynchronize());
+  print("x", x, kCount);
+  print("z", z, kCount);
+  return 0;
+}
