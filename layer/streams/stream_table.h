@@ -196,6 +196,25 @@ class StreamTable {
     stream.id.store(info.id, std::memory_order_release);
     running.watch_queue(info);
   }
+  /// Before the context goes (kNoContext: any may): its default stream is waited for, as far as that may be, and not
+  /// asked for any more.
+  void unwatch_legacy(replay::Engine& running, typename Api::ContextHandle context) noexcept {
+    replay::QueueSlot slot;
+    const auto take = [&] {
+      const env::MutexLock guard(mutex_);
+      slot.info.id = 0;
+      for (auto& [handle, known] : contexts_) {
+        if (slot.info.id == 0 && (context == Api::kNoContext || context == handle)) {
+          slot.info.id = known->unseen_legacy.id.exchange(0);
+          slot.info.handle = handle_of(&known->unseen_legacy);
+        }
+      }
+      return slot.info.id != 0;
+    };
+    while (take()) {
+      running.queue_gone(slot);
+    }
+  }
 
   void seed(State& state) const noexcept REFRAIN_REQUIRES(mutex_) {
     const std::uint64_t own = state.set.number();
@@ -241,6 +260,8 @@ auto StreamTable<L>::adopt(std::uint64_t key, typename Api::StreamHandle handle,
       context->handle = made->stream.context;
       context->id = next_object_id();
       context->number = ++numbers_;
+    }
+    if (context->unseen_legacy.id.load(std::memory_order_relaxed) == 0) {
       watch_legacy(*running, *context);
     }
     made->context = context.get();
@@ -330,6 +351,7 @@ void StreamTable<L>::forget_all(typename Api::ContextHandle context) noexcept {
       running->queue_gone(stream->slot);
       running->identity_gone(stream->slot.info.id);
     }
+    unwatch_legacy(*running, context);
   }
   const typename backends::StreamBackend<typename L::Api>::NoRecording recording(*L::runtime().backend);
   for (State* stream : gone) {
