@@ -35,7 +35,14 @@ TEST_CASE("who waits for a thread waits until it is done, and no longer than for
     returns.acquire();
   }).detach();
   begun.acquire();
-  CHECK_FALSE(check.wait(changed, lock, [] { return false; }));
+  CHECK_FALSE(check.awaited());
+  bool known = false;
+  CHECK_FALSE(check.wait(changed, lock, [&] {
+    known = check.awaited();
+    return false;
+  }));
+  CHECK(known);
+  CHECK_FALSE(check.awaited());
   CHECK(check.given_up());
   returns.release();
 }

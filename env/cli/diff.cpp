@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "capture/analysis.h"
 #include "env/cli/commands.h"
 #include "env/cli/input.h"
 #include "env/cli/options.h"
@@ -140,7 +141,7 @@ std::string answer(const json& before, const json& after, const json& difference
   const bool report = before["kind"] == "report";
   const char* const share = report ? "share_replayed" : "graphable_share";
   const double first = number(before, share), second = number(after, share);
-  const std::string shown = fmt::format("{:.1f} %", 100 * first), shown_now = fmt::format("{:.1f} %", 100 * second);
+  const std::string shown = capture::percent(first), shown_now = capture::percent(second);
   const char* const done = report ? "was replayed" : "can be graphed";
   return fmt::format("{}, {}; {}",
                      was == now ? std::string("as many submissions")
