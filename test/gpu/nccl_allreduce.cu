@@ -29,7 +29,7 @@ struct Device {
 };
 
 struct Options {
-  int iterations = 500, sync_every = 8;
+  int steps = 0, sync_every = 8;  // a step ends with a wait
   bool threads = false, skew = false;
 };
 
@@ -58,7 +58,8 @@ void reduce(Device& device) {
 void loop(Device* devices, std::size_t count, bool last, const Options& options, gpu_test::StepTimes& times) {
   CHECK_CUDA(cudaSetDevice(devices->number));
   times.begin();
-  for (int i = 0; i < options.iterations; ++i) {
+  const int iterations = options.steps * options.sync_every;
+  for (int i = 0; i < iterations; ++i) {
     if (count > 1) CHECK_NCCL(ncclGroupStart());
     for (std::size_t d = 0; d < count; ++d) reduce(devices[d]);
     if (count > 1) CHECK_NCCL(ncclGroupEnd());
@@ -82,10 +83,10 @@ void loop(Device* devices, std::size_t count, bool last, const Options& options,
 
 int main(int argc, char** argv) {
   gpu_test::Arguments arguments(argc, argv,
-                                "nccl_allreduce [--iterations N] [--devices N] [--sync-every N] [--threads] [--skew]");
+                                "nccl_allreduce [--steps N] [--devices N] [--sync-every N] [--threads] [--skew]");
   Options options;
-  options.iterations = arguments.integer("iterations", options.iterations);
   options.sync_every = std::max(1, arguments.integer("sync-every", options.sync_every));
+  options.steps = arguments.integer("steps", 500 / options.sync_every);
   options.threads = arguments.flag("threads");
   options.skew = arguments.flag("skew");
   int available = 0;
@@ -125,7 +126,7 @@ int main(int argc, char** argv) {
     checksum.add_device(device.sum, kCount);
   }
   whole.print({}, checksum.value());
-  times[0].print(200);
+  times[0].print();
   for (Device& device : devices) CHECK_NCCL(ncclCommDestroy(device.communicator));
   return 0;
 }

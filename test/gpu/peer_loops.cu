@@ -19,7 +19,6 @@ constexpr const char* kUsage =
 constexpr unsigned kCount = 1 << 12;
 constexpr unsigned kBlocks = kCount / 256;
 constexpr int kKernels = 6;  // of each member in a step, besides what it does with its neighbour
-constexpr std::size_t kCounted = 200;
 
 __global__ void stir(unsigned* own, const unsigned* taken, unsigned salt) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -225,7 +224,7 @@ void loop(Program& program, std::size_t first, std::size_t count, bool can_acces
     times.end();
   }
   meet();
-  if (first == 0) times.print(kCounted);
+  if (first == 0) times.print();
 }
 
 }  // namespace

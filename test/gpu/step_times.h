@@ -9,18 +9,16 @@
 
 namespace gpu_test {
 
-/// Microseconds of each step; of the first ones nobody wants to know.
+/// Microseconds of each step; of the first third nobody wants to know.
 class StepTimes {
  public:
   void begin() { start_ = Clock::now(); }
   void end() { times_.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start_).count()); }
 
-  /// "elapsed-step-us P50 P99 STEPS_PER_SECOND" of the last `counted`. Lines that begin so are compared with no other
-  /// run's.
-  void print(std::size_t counted) const {
+  /// "elapsed-step-us P50 P99 STEPS_PER_SECOND". Lines that begin so are compared with no other run's.
+  void print() const {
     if (times_.empty()) return;
-    const auto first = times_.end() - static_cast<std::ptrdiff_t>(std::min(counted, times_.size()));
-    std::vector<double> last(first, times_.end());
+    std::vector<double> last(times_.begin() + static_cast<std::ptrdiff_t>(times_.size() / 3), times_.end());
     double sum = 0;
     for (const double time : last) sum += time;
     std::sort(last.begin(), last.end());
