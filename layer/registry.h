@@ -94,10 +94,27 @@ class Registry {
     T* record = find(handle);
     return record != nullptr && use(*record);
   }
+  /// Takes an older record of this handle out of the table, as insert() does: for an object that is not kept.
+  void erase_stale(std::uint64_t handle) noexcept {
+    if (find(handle) != nullptr) [[unlikely]] {
+      const env::MutexLock guard(mutex_);
+      erase_stale_locked(handle);
+    }
+  }
   /// Objects in the table, for tests and reports.
   [[nodiscard]] std::size_t size() const noexcept {
     const env::MutexLock guard(mutex_);
     return live_;
+  }
+  /// Places that a search does not end at, for tests: of objects, and of some that were there.
+  [[nodiscard]] std::size_t taken_places() const noexcept {
+    const env::MutexLock guard(mutex_);
+    const Table* table = table_.load(std::memory_order_relaxed);
+    std::size_t taken = 0;
+    for (std::uint64_t place = 0; table != nullptr && place <= table->mask; ++place) {
+      taken += table->slots[place].key.load(std::memory_order_relaxed) != kEmpty ? 1 : 0;
+    }
+    return taken;
   }
 
  private:
@@ -154,13 +171,42 @@ class Registry {
     table.slots[place].key.store(handle, std::memory_order_release);
   }
 
+  /// Whether a search for an object behind this place comes past it.
+  static bool is_passed(const Table& table, std::uint64_t place) noexcept {
+    const std::uint32_t limit = table.longest_probe.load(std::memory_order_relaxed);
+    for (std::uint64_t beyond = 1; beyond <= limit; ++beyond) {
+      const std::uint64_t at = (place + beyond) & table.mask;
+      const std::uint64_t key = table.slots[at].key.load(std::memory_order_relaxed);
+      if (key == kEmpty) {
+        return false;
+      }
+      if (key != kGone && ((at - (hash(key) >> table.shift)) & table.mask) >= beyond) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Gone places end a search if nothing behind them is found past them: else searches for what is not there would
+  /// become as long as the longest ever was. Readers that are past them already find what they look for.
+  static void empty_gone(Table& table, std::uint64_t place) noexcept {
+    while (table.slots[place].key.load(std::memory_order_relaxed) == kGone && !is_passed(table, place)) {
+      table.slots[place].key.store(kEmpty, std::memory_order_release);
+      place = (place - 1) & table.mask;
+    }
+  }
+
+  void erase_stale_locked(std::uint64_t handle) noexcept REFRAIN_REQUIRES(mutex_) {
+    if (T* stale = find(handle); stale != nullptr) {
+      erase_locked(stale);
+    }
+  }
+
   bool insert_locked(T* record, std::uint64_t handle) noexcept REFRAIN_REQUIRES(mutex_) {
     if (handle <= kGone) {
       return false;
     }
-    if (T* stale = find(handle); stale != nullptr) {
-      erase_locked(stale);
-    }
+    erase_stale_locked(handle);
     Table* table = table_.load(std::memory_order_relaxed);
     if (table == nullptr || (live_ + 1) * 2 > table->mask + 1) {
       table = grow(table);
@@ -190,6 +236,7 @@ class Registry {
         slot.key.store(kGone, std::memory_order_release);
         slot.value.store(nullptr, std::memory_order_relaxed);
         --live_;
+        empty_gone(*table, place);
         return;
       }
       place = (place + 1) & table->mask;

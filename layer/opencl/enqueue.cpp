@@ -78,7 +78,7 @@ cl_int give_promise(replay::Engine& running, const QueueState& queue, EventState
     const Handle real = promise->native.load(std::memory_order_acquire);
     if (result == CL_SUCCESS && real != 0 && target.clRetainEvent(native<cl_event>(real)) == CL_SUCCESS) {
       *event = native<cl_event>(real);
-      register_event(*event, promise->lane, promise->sequence, &queue);
+      register_event(*event, promise->lane, promise->sequence, queue);
     } else if (result == CL_SUCCESS) {
       const int outcome = promise->outcome.load(std::memory_order_acquire);
       result = outcome < 0 ? outcome : CL_OUT_OF_HOST_MEMORY;

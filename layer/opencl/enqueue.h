@@ -111,10 +111,11 @@ inline replay::Lane* dormant_lane(cl_uint count, const cl_event* waits) noexcept
 template <class Issue>
 cl_int enqueue_dormant(replay::Lane& lane, bool blocks, cl_event* event, Issue&& issue) noexcept {
   const NotCancelled during(blocks);
-  const std::uint64_t sequence = lane.tick_dormant();
+  lane.tick_dormant();
   const cl_int status = issue(nullptr, event);
-  if (event != nullptr && status == CL_SUCCESS && *event != nullptr) {
-    register_event(*event, lane.number(), sequence, nullptr);
+  if (event != nullptr && status == CL_SUCCESS) {
+    // Not registered: that is most of what such a call would cost, and only the first waits after this are unknown.
+    objects.events.erase_stale(handle_of(*event));
   }
   if (blocks) {
     Protocol::waited();
@@ -207,7 +208,7 @@ class Operation : public common::PlainOperation {
     if (event_ != nullptr && *event_ != nullptr) {
       withdraw_event(own, reported, event_);
       if (reported == CL_SUCCESS) {
-        register_event(*event_, lane_->number(), number_, &queue_);
+        register_event(*event_, lane_->number(), number_, queue_);
       }
     }
   }

@@ -158,7 +158,7 @@ void drop_use(EventState& promise) noexcept {
   }
 }
 
-void register_event(cl_event event, std::uint64_t lane, std::uint64_t sequence, const QueueState* queue) noexcept {
+void register_event(cl_event event, std::uint64_t lane, std::uint64_t sequence, const QueueState& queue) noexcept {
   EventState* record = objects.events.make();
   if (record == nullptr) {
     return;  // waits for it will be unknown: only less is replayed
@@ -166,9 +166,7 @@ void register_event(cl_event event, std::uint64_t lane, std::uint64_t sequence, 
   record->begin();
   record->lane = lane;
   record->sequence = sequence;
-  if (queue != nullptr) {
-    made_in(record, *queue);
-  }
+  made_in(record, queue);
   if (!objects.events.insert(record, handle_of(event))) {
     objects.events.recycle(record);
   }

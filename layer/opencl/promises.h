@@ -33,8 +33,8 @@ void drop_use(EventState& promise) noexcept;
 /// What promises of held operations have in common.
 void begin_promise(EventState* promise, const QueueState& queue, cl_command_type command) noexcept;
 
-/// A real event was returned to the application by operation `sequence` of `lane`, in that queue if it is known.
-void register_event(cl_event event, std::uint64_t lane, std::uint64_t sequence, const QueueState* queue) noexcept;
+/// A real event was returned to the application by operation `sequence` of `lane`, in that queue.
+void register_event(cl_event event, std::uint64_t lane, std::uint64_t sequence, const QueueState& queue) noexcept;
 
 /// The event to name to the driver in place of `event`: itself, or what a kept promise turned into.
 [[nodiscard]] cl_event driver_event(cl_event event) noexcept;

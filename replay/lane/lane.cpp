@@ -453,7 +453,7 @@ void Lane::consider_dormancy() noexcept {
   }
 }
 
-std::uint64_t Lane::tick_dormant() noexcept {
+void Lane::tick_dormant() noexcept {
   ++front().sequence;
   counters_.submissions.add();
   current_submission_.pass();
@@ -469,7 +469,6 @@ std::uint64_t Lane::tick_dormant() noexcept {
     }
   }
   const DriverGate::Passage passage(gate_);  // waits where nobody may submit; the call itself is not known to end
-  return front().sequence;
 }
 
 /// What is held leaves, and nothing is looked at until the engine goes on. In verify mode the lane is not dormant then:

@@ -74,9 +74,9 @@ class alignas(64) Lane {
   [[nodiscard]] bool is_held(std::uint64_t sequence) const noexcept { return held_.contains(sequence); }
 
   /// True while nothing is looked at, because nothing has paid for long. Nothing is held then; instead of
-  /// describing the submission, tick_dormant() is called (it returns the submission's sequence number).
+  /// describing the submission, tick_dormant() is called.
   [[nodiscard]] bool is_dormant() const noexcept { return dormancy_.is_dormant(); }
-  std::uint64_t tick_dormant() noexcept;
+  void tick_dormant() noexcept;
 
   Verdict submit(const Submission& submission) noexcept {
     if (front().deferred == nullptr) {

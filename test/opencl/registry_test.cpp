@@ -60,6 +60,38 @@ TEST_CASE("a handle that comes back names the new object") {
   CHECK(things.size() == 1);
 }
 
+TEST_CASE("an older record of a handle goes with an object that is not kept") {
+  Things things;
+  add(things, 0x1000, 1);
+  things.erase_stale(0x2000);
+  CHECK(things.size() == 1);
+  things.erase_stale(0x1000);
+  CHECK(things.find(0x1000) == nullptr);
+  CHECK(things.size() == 0);
+}
+
+TEST_CASE("what came and went makes no search longer") {
+  Things things;
+  std::mt19937_64 random(7);
+  std::vector<std::uint64_t> alive;
+  for (int i = 0; i < 20000; ++i) {
+    alive.push_back((random() >> 16) & ~0xFULL);
+    add(things, alive.back(), 1);
+    if (alive.size() > 100) {
+      std::swap(alive[random() % alive.size()], alive.back());
+      Thing* gone = things.find(alive.back());
+      things.erase(gone);
+      things.recycle(gone);
+      alive.pop_back();
+    }
+  }
+  CHECK(things.taken_places() < 160);  // of 256, with 100 of objects
+  for (const std::uint64_t handle : alive) {
+    things.erase(things.find(handle));
+  }
+  CHECK(things.taken_places() == 0);
+}
+
 TEST_CASE("values near handles may be handles, the lowest and the highest among them") {
   Things things;
   CHECK_FALSE(things.may_contain(0x2000));
