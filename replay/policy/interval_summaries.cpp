@@ -35,6 +35,7 @@ IntervalSummary IntervalTrial::summary_of(const Known& interval) const {
   summary.seen = interval.seen;
   summary.eager_ns = interval.whole_eager.low();
   summary.eager_samples = interval.whole_eager.count();
+  summary.saved_ns = interval.saved_ns;
   for (std::uint32_t plan = 0; plan < plans_; ++plan) {
     summary.plans[plan] = {interval.whole[plan].low(), interval.whole[plan].count(), interval.in_graphs[plan]};
   }

@@ -180,7 +180,7 @@ void IntervalTrial::count_passed() noexcept {
     Known& interval = found->second;
     interval.seen += before.passed;
     interval.last_seen = intervals_;
-    interval.replays += before.passed;
+    count(interval, before.passed);
     interval.whole[interval.plan].add(before.newest_ns);  // or those that are looked at would be the slow ones
   }
 }
@@ -258,10 +258,20 @@ void IntervalTrial::sample(Known& interval, const Costs& costs, Turn turn) {
   const bool faster = mine.count() >= RecentCosts::kKept &&
                       beyond_doubt(mine.greatest(), interval.concluded_graph_ns) &&
                       !mostly_by_itself(interval.eager, interval.whole_eager);
-  if (++interval.replays >= interval.next_check || regret || faster) {
+  count(interval, 1);
+  if (interval.replays >= interval.next_check || regret || faster) {
     interval.checks += faster ? 0 : 1;
     start_over(interval);
   }
+}
+
+/// So many came with graphs since it was concluded. What they save is what was concluded, here or in another run.
+void IntervalTrial::count(Known& interval, std::uint64_t times) noexcept {
+  const bool here = interval.concluded_eager_ns != 0;
+  const std::uint64_t eager = here ? interval.concluded_eager_ns : interval.whole_eager.low();
+  const std::uint64_t with = here ? interval.concluded_graph_ns : interval.whole[interval.plan].low();
+  interval.replays += times;
+  interval.saved_ns += times * (eager - std::min(with, eager));
 }
 
 void IntervalTrial::start_over(Known& interval) {

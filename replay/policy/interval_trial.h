@@ -39,6 +39,7 @@ struct IntervalSummary {
   std::uint64_t submissions = 0;
   std::uint64_t seen = 0;  ///< times, since graphs ran in it
   std::uint64_t eager_ns = 0, eager_samples = 0;
+  std::uint64_t saved_ns = 0;  ///< by all that ran with graphs, each by what was concluded last before it
   std::array<Plan, kChunkPlans> plans;
   std::uint32_t plan = 0;  ///< of dividing it, chosen or on trial
 };
@@ -215,6 +216,7 @@ class IntervalTrial {
     Unpaid unpaid, unpaid_whole;  ///< the latter: of which only the whole was measured
     bool eager_unfair = false;    ///< the last eager turn was no fair sample
     std::uint64_t replays = 0;    ///< since it was concluded
+    std::uint64_t saved_ns = 0;   ///< over all conclusions
     std::uint64_t next_check = 0;
     std::uint64_t checks = 0;
     std::uint64_t submissions = 0, seen = 0;
@@ -241,6 +243,7 @@ class IntervalTrial {
   void settle(Known& interval) const;
   void stay(Known& interval, std::uint64_t eager_ns) const;
   [[nodiscard]] static bool declines(Known& interval);
+  static void count(Known& interval, std::uint64_t times) noexcept;
   static void start_over(Known& interval);
   void log_outcome(const Known& interval, const char* outcome) const;
   [[nodiscard]] static std::uint64_t decisive(const Known& interval) noexcept;

@@ -43,6 +43,22 @@ TEST_CASE("what a program took when it had only begun is not said to be saved") 
   CHECK(known[0].whole_graph_ns == 900);
 }
 
+TEST_CASE("what was saved is counted by what had been concluded last before it") {
+  Intervals intervals(1);
+  int passed = 0;
+  const auto cost = [&](bool eager, std::uint32_t) { return eager ? (++passed <= 30 ? 5000 : 700) : 600; };
+  intervals.run_fairly(cost, 300);
+  const std::uint64_t first = intervals.gate.summaries().front().saved_ns;
+  CHECK(first > 200 * 4400);
+  CHECK(first <= 300 * 4400);
+  while (passed <= 40) {  // until all was checked again
+    intervals.run_fairly(cost, 1);
+  }
+  const std::uint64_t before = intervals.gate.summaries().front().saved_ns;
+  intervals.run_fairly(cost, 1000);
+  CHECK(intervals.gate.summaries().front().saved_ns - before <= 1000 * 100);
+}
+
 TEST_CASE("graphs that only seemed to be faster because eager intervals came first are declined", "[promise-6]") {
   Intervals intervals(1);
   int passed = 0;

@@ -432,6 +432,7 @@ std::string report_json(const ReportData& data) {
     entry["state"] = state_name(interval.state);
     entry["eager_us"] = us(interval.eager_ns);
     entry["eager_samples"] = interval.eager_samples;
+    entry["saved_us"] = us(interval.saved_ns);
     entry["plan"] = interval.plan;
     for (const IntervalSummary::Plan& plan : interval.plans) {
       entry["plans"].push_back({{"us", us(plan.ns)}, {"samples", plan.samples}, {"in_graphs", plan.in_graphs}});

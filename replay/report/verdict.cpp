@@ -33,9 +33,7 @@ Intervals sum_of(const std::vector<IntervalSummary>& intervals) {
       continue;
     }
     sum.measured = true;
-    if (interval.state == IntervalSummary::State::kReplaying && with < interval.eager_ns) {
-      sum.saved += 1e-9 * static_cast<double>(interval.eager_ns - with) * static_cast<double>(interval.seen);
-    }
+    sum.saved += 1e-9 * static_cast<double>(interval.saved_ns);
   }
   return sum;
 }

@@ -1,5 +1,7 @@
 #include "test/sim/core/task.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "test/sim/core/calls.h"
@@ -38,12 +40,31 @@ void run_copy(const Task& task) {
   }
 }
 
+/// A word is written at once, as the host may look at it meanwhile.
+template <class Word>
+void write_word(std::byte* to, const std::byte* from) {
+  Word word = 0;
+  std::memcpy(&word, from, sizeof(word));
+  std::atomic_ref<Word>(*reinterpret_cast<Word*>(to)).store(word, std::memory_order_release);
+}
+
+void write_pattern(std::byte* to, const std::vector<std::byte>& pattern, std::size_t bytes) {
+  const bool aligned = reinterpret_cast<std::uintptr_t>(to) % std::max<std::size_t>(pattern.size(), 1) == 0;
+  if (aligned && bytes == sizeof(std::uint32_t) && pattern.size() == bytes) {
+    write_word<std::uint32_t>(to, pattern.data());
+  } else if (aligned && bytes == sizeof(std::uint64_t) && pattern.size() == bytes) {
+    write_word<std::uint64_t>(to, pattern.data());
+  } else {
+    std::memcpy(to, pattern.data(), bytes);
+  }
+}
+
 void run_fill(const Task& task) {
   for (std::size_t z = 0; z < task.depth; ++z) {
     for (std::size_t y = 0; y < task.height; ++y) {
       std::byte* row = host(task.to.row(y, z));
       for (std::size_t place = 0; place < task.bytes; place += task.pattern.size()) {
-        std::memcpy(row + place, task.pattern.data(), std::min(task.pattern.size(), task.bytes - place));
+        write_pattern(row + place, task.pattern, std::min(task.pattern.size(), task.bytes - place));
       }
     }
   }
