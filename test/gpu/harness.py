@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -139,19 +140,23 @@ def variables(folder, settings=None, toolkit=False, preload=None, opencl=False, 
     return result
 
 
-def run(command, settings=None, timeout=120, **more):
-    """Runs `command` to its end; with Refrain if `settings` are given. `more`: see variables()."""
+def run(command, settings=None, timeout=120, cwd=None, **more):
+    """Runs `command` in the folder `cwd` to its end; with Refrain if `settings` are given. `more`: see variables()."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
+        process = subprocess.Popen([str(word) for word in command], env=variables(folder, settings, **more), cwd=cwd,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   errors="replace", start_new_session=True)
         try:
-            done = subprocess.run([str(word) for word in command], env=variables(folder, settings, **more),
-                                  capture_output=True, text=True, errors="replace", timeout=timeout)
-        except subprocess.TimeoutExpired as error:
-            errors = error.stderr or ""
-            errors = errors.decode(errors="replace") if isinstance(errors, bytes) else errors
+            output, errors = process.communicate(timeout=timeout)
+        except BaseException as error:
+            os.killpg(process.pid, signal.SIGKILL)  # also what it has started, which holds its output
+            errors = process.communicate()[1]
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
             return Done(None, "", f"{errors}\nit was ended after {timeout} s", {}, timeout)
         seconds = time.perf_counter() - start
-        return Done(done.returncode, done.stdout, done.stderr, read_reports(folder), seconds)
+        return Done(process.returncode, output, errors, read_reports(folder), seconds)
 
 
 def read_reports(folder):
