@@ -1,6 +1,8 @@
 // What the preloaded library of layer/exit_hooks.cpp has for the layers, who look it up by name: it may not be there.
 #pragma once
 
+#include <sched.h>
+
 #define REFRAIN_HOOK __attribute__((visibility("default")))
 
 /// Standard error as it was when the process started.
@@ -15,4 +17,6 @@ extern "C" {
 void refrain_at_end(void (*callback)());
 void refrain_forget_end(void (*callback)());
 const RefrainStderr* refrain_stderr_at_start();
+/// Of those that the process may use, the ones that it was given when it started. Null if that is not known.
+const cpu_set_t* refrain_processors_at_start();
 }

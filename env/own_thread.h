@@ -1,61 +1,57 @@
-// Threads of Refrain's own. The program's signals are for its own threads: these block all of them.
+// Threads of Refrain's own. The program's signals are for its own threads: these block all of them. What the program
+// set for the thread that happens to start one is not meant for them either: see start().
 #pragma once
 
 #include <pthread.h>
-#include <signal.h>
 
 namespace refrain::env {
+
+/// Of those that the process may use; 0 if that is not known. Thread-safe.
+[[nodiscard]] unsigned processors_at_start() noexcept;
 
 /// A thread that the process may refuse to have: whoever starts one goes on without it, which std::thread in a function
 /// that is noexcept could not. Not thread-safe.
 class OwnThread {
  public:
+  enum class Stack {
+    kOwn,       ///< 1 MiB: it counts against the program's limits, which may leave little for the driver
+    kPrograms,  ///< as the program's threads have: the driver may compile on it, or call the program
+  };
+
   OwnThread() = default;
   ~OwnThread() { join(); }
   OwnThread(const OwnThread&) = delete;
   OwnThread& operator=(const OwnThread&) = delete;
 
-  /// Runs `(object.*work)()` on a thread of this name (at most 15 letters). False if there can be none.
+  /// Runs `(object.*work)()` on a thread of this name (at most 15 letters). False if there can be none. It is scheduled
+  /// as threads usually are, on the processors that the process was given at its start, as far as the system lets it.
   template <auto work, class Object>
-  [[nodiscard]] bool start(const char* name, Object& object) noexcept {
+  [[nodiscard]] bool start(const char* name, Object& object, Stack stack = Stack::kOwn) noexcept {
     static_assert(noexcept((object.*work)()), "an exception that leaves a thread ends the process");
     return start(
-        name, [](void* what) noexcept { (static_cast<Object*>(what)->*work)(); }, &object);
+        name, [](void* what) noexcept { (static_cast<Object*>(what)->*work)(); }, &object, stack);
   }
   /// The same for a function. `name` has static lifetime.
-  [[nodiscard]] bool start(const char* name, void (*work)(void*) noexcept, void* what) noexcept {
-    name_ = name;
-    work_ = work;
-    what_ = what;
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    running_ = pthread_create(&thread_, nullptr, &run, this) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return running_;
-  }
+  [[nodiscard]] bool start(const char* name, void (*work)(void*) noexcept, void* what,
+                           Stack stack = Stack::kOwn) noexcept;
   /// It was started, and nobody has waited for its end.
   [[nodiscard]] bool running() const noexcept { return running_; }
   /// True for the thread itself.
   [[nodiscard]] bool is_caller() const noexcept { return running_ && pthread_equal(pthread_self(), thread_) != 0; }
-  [[nodiscard]] pthread_t handle() const noexcept { return thread_; }
+  /// Only where nothing but a lock and its condition, or a time, is between the thread and its end.
   void join() noexcept {
     if (running_) {
       running_ = false;
       pthread_join(thread_, nullptr);
     }
   }
-  /// In a forked child: it does not exist there.
+  /// Waits for two seconds at most. False: it is left to itself, and all that it uses must last as long as the process.
+  [[nodiscard]] bool join_in_time() noexcept;
+  /// In a forked child: it does not exist there. Or it is left to itself.
   void forget() noexcept { running_ = false; }
 
  private:
-  static void* run(void* self) noexcept {
-    const auto& mine = *static_cast<const OwnThread*>(self);
-    pthread_setname_np(pthread_self(), mine.name_);
-    mine.work_(mine.what_);
-    return nullptr;
-  }
+  static void* run(void* self) noexcept;
 
   const char* name_ = nullptr;
   void (*work_)(void*) noexcept = nullptr;

@@ -80,9 +80,12 @@ void ControlSocket::stop() noexcept {
   if (!is_ours()) {
     return;  // the program has closed it, and the thread waits for nothing any more: it ends with the process
   }
-  ::shutdown(descriptor_, SHUT_RDWR);  // wakes the thread
-  thread_.join();
-  ::close(descriptor_);
+  // That wakes the thread. Where it is refused (a filter of system calls) the thread sleeps on.
+  if (::shutdown(descriptor_, SHUT_RDWR) != 0) {
+    thread_.forget();
+  } else if (thread_.join_in_time()) {
+    ::close(descriptor_);
+  }
 }
 
 void ControlSocket::forget_in_child() noexcept {

@@ -26,7 +26,8 @@ class ControlSocket {
 
   /// False, and nothing is there, if there can be no such socket. Not thread-safe, as stop() and forget_in_child().
   [[nodiscard]] bool start(const std::string& address, Answer answer);
-  /// Ends the thread, and removes the socket.
+  /// Ends the thread, and removes the socket. A thread that does not hear of it, or does not end soon, stays until the
+  /// process ends: this has to last as long.
   void stop() noexcept;
   /// After fork() in the child: it is the parent's.
   void forget_in_child() noexcept;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,7 +13,22 @@
 #include <filesystem>
 #include <thread>
 
+#include "layer/immortal.h"
 #include "test/support/scratch_folder.h"
+
+namespace {
+enum class Shutdown { kWorks, kRefused, kNothing };
+Shutdown shutdown_now = Shutdown::kWorks;
+}  // namespace
+
+/// In the place of the C library's.
+extern "C" int shutdown(int descriptor, int how) noexcept {
+  if (shutdown_now == Shutdown::kWorks) {
+    return static_cast<int>(::syscall(SYS_shutdown, descriptor, how));
+  }
+  errno = EPERM;
+  return shutdown_now == Shutdown::kRefused ? -1 : 0;
+}
 
 namespace refrain::layer {
 namespace {
@@ -124,6 +140,19 @@ TEST_CASE("control socket: a program that closes what it does not know ends the 
   }
   CHECK(ask(rig.address, "status\n") != "<status>");
   rig.socket.stop();  // does not wait
+}
+
+TEST_CASE("control socket: a process ends where the system refuses to wake the thread", "[promise-7]") {
+  const test::ScratchFolder folder;
+  const std::string address = folder.path() + "/1.test";
+  const Shutdown shutdown = GENERATE(Shutdown::kRefused, Shutdown::kNothing);
+  auto& socket = *new Immortal<ControlSocket>;  // its thread stays
+  REQUIRE(socket->start(address, &answer));
+  CHECK(ask(address, "status\n") == "<status>");
+  shutdown_now = shutdown;
+  socket->stop();
+  shutdown_now = Shutdown::kWorks;
+  CHECK(ask(address, "status\n") == "nobody");
 }
 
 TEST_CASE("control socket: a child does not answer in its parent's place") {

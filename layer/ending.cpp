@@ -74,7 +74,7 @@ void stop_watching_for_end() noexcept {
     forget(&on_end);
   }
   sem_post(&wake);
-  thread->join();
+  static_cast<void>(thread->join_in_time());
 }
 
 void forget_end_in_child() noexcept {

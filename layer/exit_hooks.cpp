@@ -47,6 +47,8 @@ void set_default(int number) noexcept {
 }
 
 RefrainStderr at_start;
+cpu_set_t processors_at_start;
+bool processors_known = false;
 
 using Handler = void (*)(int);
 
@@ -104,6 +106,7 @@ __attribute__((constructor)) void look_around() {
   if (::syscall(SYS_fstat, STDERR_FILENO, &status) == 0) {  // the function has another version in each C library
     at_start = {1, static_cast<unsigned long>(status.st_dev), static_cast<unsigned long>(status.st_ino)};
   }
+  processors_known = ::syscall(SYS_sched_getaffinity, 0, sizeof processors_at_start, &processors_at_start) > 0;
   errno = saved;
 }
 
@@ -239,6 +242,10 @@ REFRAIN_HOOK void refrain_forget_end(void (*callback)()) {
 
 REFRAIN_HOOK const RefrainStderr* refrain_stderr_at_start() {
   return &at_start;
+}
+
+REFRAIN_HOOK const cpu_set_t* refrain_processors_at_start() {
+  return processors_known ? &processors_at_start : nullptr;
 }
 
 REFRAIN_HOOK void _exit(int status) {

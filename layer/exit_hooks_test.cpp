@@ -1,12 +1,14 @@
 // What is preloaded, in this program itself.
 #include "env/exit_hooks.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <iostream>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -87,6 +89,19 @@ TEST_CASE("signals that the program handles or ignores are not its end, with its
   CHECK(told.numbers == std::vector<int>{1, told.process});
   CHECK(WIFSIGNALED(told.status));
   CHECK(WTERMSIG(told.status) == SIGTERM);
+}
+
+TEST_CASE("the processors that a process was given are known, whatever the program binds itself to") {
+  cpu_set_t given{};
+  REQUIRE(sched_getaffinity(::getpid(), sizeof given, &given) == 0);
+  std::thread bound([] {
+    cpu_set_t one{};
+    CPU_SET(static_cast<std::size_t>(sched_getcpu()), &one);
+    sched_setaffinity(0, sizeof one, &one);
+  });
+  bound.join();
+  REQUIRE(refrain_processors_at_start() != nullptr);
+  CHECK(CPU_EQUAL(refrain_processors_at_start(), &given));
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ struct Engine::Inside {
   [[nodiscard]] bool flush_at_end() noexcept {
     env::UniqueLock lock(ending);
     flushed = false;
-    if (!starts_threads() || !end_thread.start<&Inside::flush>("refrain-end", *this)) {
+    if (!starts_threads() ||
+        !end_thread.start<&Inside::flush>("refrain-end", *this, env::OwnThread::Stack::kPrograms)) {
       lock.unlock();
       lanes.flush_all(false);
       return true;

@@ -37,7 +37,8 @@ bool start_helper_thread() noexcept {
     return true;
   }
   stopping.store(false);
-  running.store(sem_init(&wake, 0, 0) == 0 && thread->start("refrain-opencl", &work, nullptr));
+  running.store(sem_init(&wake, 0, 0) == 0 &&
+                thread->start("refrain-opencl", &work, nullptr, env::OwnThread::Stack::kPrograms));
   return running.load();
 }
 
@@ -53,7 +54,7 @@ void stop_helper_thread() noexcept {
   }
   stopping.store(true, std::memory_order_release);
   sem_post(&wake);
-  thread->join();
+  static_cast<void>(thread->join_in_time());  // a callback of the program's may take any time
   running.store(false);
   signal_handed_over();
 }

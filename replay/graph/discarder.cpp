@@ -10,13 +10,7 @@ bool Discarder::start() noexcept {
   if (stopping_ || !starts_threads()) {
     return false;
   }
-  if (!thread_.running()) {
-    if (!thread_.start<&Discarder::run>("refrain-discard", *this)) {
-      return false;
-    }
-    unbind(thread_.handle());
-  }
-  return true;
+  return thread_.running() || thread_.start<&Discarder::run>("refrain-discard", *this);
 }
 
 namespace {

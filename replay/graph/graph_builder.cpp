@@ -43,11 +43,7 @@ bool GraphBuilder::start() noexcept {
   if (stopping_ || thread_.running() || !starts_threads()) {
     return true;
   }
-  if (!thread_.start<&GraphBuilder::run>("refrain-build", *this)) {
-    return false;
-  }
-  unbind(thread_.handle());
-  return true;
+  return thread_.start<&GraphBuilder::run>("refrain-build", *this, env::OwnThread::Stack::kPrograms);
 }
 
 bool GraphBuilder::request(std::shared_ptr<GraphEntry> entry, Occurrence occurrence) {

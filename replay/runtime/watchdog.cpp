@@ -26,11 +26,7 @@ bool Watchdog::start() noexcept {
   if (stopping_ || thread_.running() || !starts_threads()) {
     return true;
   }
-  if (!thread_.start<&Watchdog::run>("refrain-watch", *this)) {
-    return false;
-  }
-  unbind(thread_.handle());
-  return true;
+  return thread_.start<&Watchdog::run>("refrain-watch", *this, env::OwnThread::Stack::kPrograms);
 }
 
 void Watchdog::wake() noexcept {

@@ -20,7 +20,6 @@ std::uint64_t now_ns() noexcept {
 bool starts_threads() noexcept {
   return false;
 }
-void unbind(pthread_t /*thread*/) noexcept {}
 unsigned processors() noexcept {
   return processors_now;
 }
