@@ -25,6 +25,7 @@ std::atomic<replay::Engine*> controlled{nullptr};
 const char* api_name = "";
 void (*flush_hook)(const replay::EntryPoint&) noexcept = nullptr;
 std::atomic<decltype(&refrain_region_now)> region_hook{nullptr};
+std::atomic<decltype(&refrain_at_end)> at_end_hook{nullptr};
 Immortal<ControlSocket> control_socket;
 
 template <class Function>
@@ -142,7 +143,7 @@ void open_socket() {
         {"refrain ctl cannot reach this process: there can be no socket in $XDG_RUNTIME_DIR/refrain or /tmp"});
     return;
   }
-  if (auto* at_end = hook<decltype(refrain_at_end)>("refrain_at_end"); at_end != nullptr) {
+  if (auto* const at_end = at_end_hook.load(); at_end != nullptr) {
     at_end(&on_end);
   }
 }
@@ -154,6 +155,7 @@ void open_control(replay::Engine& engine, const char* api, void (*flush)(const r
   flush_hook = flush;
   controlled.store(&engine);
   region_hook.store(hook<decltype(refrain_region_now)>("refrain_region_now"));
+  at_end_hook.store(hook<decltype(refrain_at_end)>("refrain_at_end"));
   if (auto* attach = hook<decltype(refrain_attach)>("refrain_attach"); attach != nullptr) {
     switch (attach(&kLayer)) {
       case RefrainWish::kNone: break;
@@ -161,10 +163,15 @@ void open_control(replay::Engine& engine, const char* api, void (*flush)(const r
       case RefrainWish::kStop: on_stop(); break;
     }
   }
+}
+
+void open_control_socket() noexcept {
+  const replay::Engine* const engine = controlled.load();
+  if (engine == nullptr || !engine->settings().control) {
+    return;
+  }
   try {
-    if (engine.settings().control) {
-      open_socket();
-    }
+    open_socket();
   } catch (const std::exception& problem) {
     env::log_debug({"refrain ctl cannot reach this process: ", problem.what()});
   }

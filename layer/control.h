@@ -8,8 +8,10 @@
 namespace refrain::layer {
 
 /// From now on `engine`, which lives as long as the process, can be told. `api`: "cuda", part of the socket's name.
-/// `flush`: what the API's calls do that nobody classified. Does its best: nothing fails.
+/// `flush`: what the API's calls do that nobody classified. By its user only behind open_control_socket(). Do their
+/// best: nothing fails.
 void open_control(replay::Engine& engine, const char* api, void (*flush)(const replay::EntryPoint&) noexcept) noexcept;
+void open_control_socket() noexcept;
 /// When the engine has ended.
 void close_control() noexcept;
 /// After fork() in the child, where nothing is told.

@@ -45,16 +45,17 @@ void on_end() {
   }
 }
 
-template <class Function>
-Function* hook(const char* name) noexcept {
-  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
-}
+/// Looked up when this library is opened: later that waits for whoever opens another one.
+struct Preloaded {
+  decltype(&refrain_at_end) at_end = reinterpret_cast<decltype(at_end)>(dlsym(RTLD_DEFAULT, "refrain_at_end"));
+  decltype(&refrain_forget_end) forget = reinterpret_cast<decltype(forget)>(dlsym(RTLD_DEFAULT, "refrain_forget_end"));
+};
+const Preloaded preloaded;
 
 }  // namespace
 
 bool watch_for_end(void (*notify)()) noexcept {
-  auto* at_end = hook<decltype(refrain_at_end)>("refrain_at_end");
-  if (at_end == nullptr || watching.load()) {
+  if (preloaded.at_end == nullptr || watching.load()) {
     return true;
   }
   notify_end = notify;
@@ -62,7 +63,7 @@ bool watch_for_end(void (*notify)()) noexcept {
     return false;
   }
   watching.store(true);
-  at_end(&on_end);
+  preloaded.at_end(&on_end);
   return true;
 }
 
@@ -70,8 +71,8 @@ void stop_watching_for_end() noexcept {
   if (!watching.exchange(false)) {
     return;
   }
-  if (auto* forget = hook<decltype(refrain_forget_end)>("refrain_forget_end"); forget != nullptr) {
-    forget(&on_end);
+  if (preloaded.forget != nullptr) {
+    preloaded.forget(&on_end);
   }
   sem_post(&wake);
   static_cast<void>(thread->join_in_time());

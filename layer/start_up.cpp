@@ -14,6 +14,7 @@ namespace refrain::layer {
 namespace {
 
 void (*exit_handler)() = nullptr;
+void (*end_handler)() = nullptr;
 
 void require(int error, const char* what) {
   if (error != 0) {
@@ -36,10 +37,17 @@ env::Settings read_settings() {
 
 void watch_process(const ProcessHooks& hooks) {
   exit_handler = hooks.at_exit;
+  end_handler = hooks.before_end;
   require(at_quick_exit(hooks.at_exit) == 0 ? 0 : ENOMEM, "at_quick_exit()");
   require(watch_exit() ? 0 : ENOMEM, "atexit()");  // the driver was loaded before: ours runs first
   require(pthread_atfork(nullptr, nullptr, hooks.in_child), "pthread_atfork()");
-  require(watch_for_end(hooks.before_end) ? 0 : EAGAIN, "a thread for the end of the process");
+}
+
+void watch_end() noexcept {
+  if (!watch_for_end(end_handler)) {
+    env::log_debug(
+        {"there can be no thread for the end of the process: where it runs no exit handlers nothing is told"});
+  }
 }
 
 bool watch_exit() noexcept {

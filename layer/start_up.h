@@ -33,10 +33,12 @@ template <class Work>
 struct ProcessHooks {
   void (*at_exit)() = nullptr;
   void (*in_child)() = nullptr;
-  void (*before_end)() = nullptr;  ///< see watch_for_end()
+  void (*before_end)() = nullptr;  ///< see watch_end()
 };
 /// Throws std::system_error if one of them cannot be had.
 void watch_process(const ProcessHooks& hooks);
+/// From now on `before_end` runs where the process ends without exit handlers, if it may have a thread for that.
+void watch_end() noexcept;
 /// Has `at_exit` run once more, before every handler that was registered since. False if it cannot be had.
 [[nodiscard]] bool watch_exit() noexcept;
 

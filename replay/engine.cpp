@@ -73,6 +73,7 @@ struct Engine::Inside {
   LaneRegistry lanes;
   ReportFile report_file;
   env::StuckCheck end_check{"submitting what was held at the program's end: it is lost, and there is no report"};
+  env::Mutex beginning;
   env::Mutex ending;
   env::ConditionVariable end_of_flush;
   bool flushed REFRAIN_GUARDED_BY(ending) = false;
@@ -153,6 +154,20 @@ void Engine::adopt_queue(QueueSlot& slot) noexcept {
   }
   if (inside_->context.profile.wanted()) {
     learn_from_profile(slot);
+  }
+  if (!begun_.load(std::memory_order_relaxed)) {
+    begin();
+  }
+}
+
+/// Nobody but the end of the process waits for who does it.
+void Engine::begin() noexcept {
+  if (begun_.exchange(true)) {
+    return;
+  }
+  const env::MutexLock guard(inside_->beginning);
+  if (!shut_.load() && !state_.abandoned.load()) {
+    inside_->context.hooks.begin();
   }
 }
 
@@ -342,6 +357,9 @@ void Engine::write_report() const noexcept {
 void Engine::shut_down() noexcept {
   if (state_.abandoned.load(std::memory_order_relaxed) || shut_.exchange(true)) {
     return;
+  }
+  {
+    const env::MutexLock guard(inside_->beginning);  // what began meanwhile is there
   }
   if (Lane* mine = Lane::current; mine != nullptr && mine->is_of(state_)) {
     mine->look_at_deferred(false);

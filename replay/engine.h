@@ -165,6 +165,7 @@ class Engine {
  private:
   Lane& open_lane() noexcept;
   void learn_from_profile(const QueueSlot& slot) noexcept;
+  void begin() noexcept;
   void drop_graphs_of(capture::ObjectId object) noexcept;
   void flush_holder(const Lane* holder, const QueueSlot& queue) noexcept;
   [[nodiscard]] ReportData report_data() const;
@@ -174,6 +175,7 @@ class Engine {
   struct Inside;
 
   EngineState state_;
+  std::atomic<bool> begun_{false};
   std::atomic<bool> shut_{false};
   std::atomic<bool> has_threads_{true};
   std::atomic<bool> written_out_{false};

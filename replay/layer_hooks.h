@@ -38,6 +38,9 @@ class LayerHooks {
   /// that it runs before those of the driver: behind them the driver would refuse held work, and nobody would be told.
   /// False if it cannot be registered: then nothing may be held.
   virtual bool watch_exit() noexcept { return true; }
+  /// Called once, with the first queue, and not behind Engine::shut_down(): what the layer has of its own beside the
+  /// engine may begin. The driver has threads then, if it has any, and what we take is not missing there.
+  virtual void begin() noexcept {}
   /// The device that the queue is of, for people, and the driver's version: what was measured elsewhere says nothing.
   /// May throw std::bad_alloc.
   struct Device {

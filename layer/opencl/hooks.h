@@ -15,6 +15,10 @@ class Hooks final : public replay::LayerHooks {
   backends::Event acquire_event(capture::WaitRef wait) noexcept override;
   bool may_wait() noexcept override;
   bool watch_exit() noexcept override { return layer::watch_exit(); }
+  void begin() noexcept override {
+    layer::watch_end();
+    layer::open_control_socket();
+  }
   const env::Region* region_now() noexcept override { return layer::region_now(); }
   Device device_of(const capture::QueueInfo& queue) override;
   std::string function_name(capture::FunctionId function) noexcept override;

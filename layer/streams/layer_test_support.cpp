@@ -9,4 +9,6 @@ bool watch_exit() noexcept {
   return true;
 }
 
+void watch_end() noexcept {}
+
 }  // namespace refrain::layer

@@ -1,4 +1,5 @@
-// Promise 3: a driver that never returns from a call of Refrain's own keeps neither the program nor its end.
+// Promise 3: a driver that never returns from a call of Refrain's own keeps neither the program nor its end, nor does a
+// system that refuses one.
 
 #include <catch2/catch.hpp>
 #include <string>
@@ -60,3 +61,18 @@ TEST_CASE("a device that is busy for any time keeps nobody from giving streams b
     CHECK(run({"busy_device", "ends"}, "replay", 0, {{"SIM_WORKERS", "1"}}, kSeconds).exit_code == 0);
   }
 }
+
+TEST_CASE("a system that refuses to wake a thread of Refrain's keeps no program from its end", "[promise-3]") {
+  contract::same_everywhere({"refused", "shutdown"}, 1000);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_CASE("a program with room for itself and the driver's thread has room for Refrain's", "[promise-7]") {
+  const Result plain = run({"refused", "memory"}, "plain", 0);
+  CHECK(plain.exit_code == 0);
+  const Result result = run({"refused", "memory"}, "replay", 0);
+  CAPTURE(result.errors);
+  CHECK(result.exit_code == 0);
+  CHECK(result.output == plain.output);
+}
+#endif
