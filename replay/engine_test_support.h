@@ -278,6 +278,7 @@ class TestHooks : public LayerHooks {
     ++exit_watches;
     return exit_watched;
   }
+  void begin() noexcept override { ++begins; }
   bool may_hold() noexcept override { return holdable; }
   backends::Event acquire_event(capture::WaitRef wait) noexcept override {
     const std::lock_guard guard(mutex);
@@ -298,6 +299,7 @@ class TestHooks : public LayerHooks {
   bool holdable = true;              ///< what may_hold() answers
   std::function<void()> in_acquire;  ///< called when the event behind a wait is asked for
   int exit_watches = 0;
+  int begins = 0;
   std::mutex mutex;
   std::map<std::uint64_t, int> kept;    ///< promise → status
   std::vector<std::uint64_t> order;     ///< promises as they were kept

@@ -65,5 +65,21 @@ TEST_CASE("the engine's threads stay where the process was at first, wherever th
   bound.join();
 }
 
+TEST_CASE("what the layer has of its own begins once, with the first queue, and not behind the end", "[promise-7]") {
+  test::ArithmeticBackend backend;
+  test::TestHooks hooks{backend};
+  Engine engine(test::quiet(false), backend, hooks, nullptr);
+  CHECK(hooks.begins == 0);
+  QueueSlot queues[2];
+  const bool ends_first = GENERATE(false, true);
+  if (ends_first) {
+    engine.shut_down();
+  }
+  for (QueueSlot& queue : queues) {
+    engine.adopt_queue(queue);
+  }
+  CHECK(hooks.begins == (ends_first ? 0 : 1));
+}
+
 }  // namespace
 }  // namespace refrain::replay
