@@ -231,7 +231,9 @@ FAULTS = [
           old="limit_ns / 4 * 3", new="limit_ns / 3 * 4", promise=3,
           seen="Held work is submitted by a third later than the hold limit allows."),
     Fault("no-thread-for-the-hold-limit-does-not-matter", "replay/runtime/watchdog.cpp",
-          old="return false;", new="return true;", promise=3, statement=True,
+          old='return thread_.start<&Watchdog::run>("refrain-watch", *this, env::OwnThread::Stack::kPrograms);',
+          new='static_cast<void>(thread_.start<&Watchdog::run>("refrain-watch", *this, env::OwnThread::Stack::kPrograms)); return true;',
+          promise=3, statement=True,
           seen="Where no thread can be started, work is held although nobody submits it in time."),
     Fault("event-of-refused-work-says-complete", "replay/graph/submit.cpp",
           old="context.hooks.fulfil(operation, backends::kNoEvent, status)",
@@ -248,8 +250,8 @@ FAULTS = [
           old="start.usable && ns - start.ns > kCalibrationNs && ticks > start.ticks",
           new="start.usable && ticks > start.ticks", promise=3,
           seen="The clock runs too fast or too slow: hold limit and times in the report are wrong."),
-    Fault("own-threads-stay-on-the-programs-processor", "replay/runtime/machine.cpp",
-          old="first_processors.known", new="false", promise=6,
+    Fault("own-threads-stay-on-the-programs-processor", "env/own_thread.cpp",
+          old="wish.processors && at_start.known", new="false", promise=6,
           seen="The engine's threads run only on the processor that the program bound its thread to, in its way."),
 
     # --- What repeats ---
