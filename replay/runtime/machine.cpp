@@ -1,6 +1,7 @@
 #include "replay/runtime/machine.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "env/own_thread.h"
 
@@ -11,7 +12,8 @@ bool starts_threads() noexcept {
 }
 
 unsigned processors() noexcept {
-  return std::max(env::processors_at_start(), 1U);
+  const unsigned given = env::processors_at_start();
+  return given != 0 ? given : std::max(std::thread::hardware_concurrency(), 1U);
 }
 
 }  // namespace refrain::replay
