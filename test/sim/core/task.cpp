@@ -29,18 +29,6 @@ void add_rows(Accesses& all, const Box& box, const Task& task, bool write) {
   }
 }
 
-void run_copy(const Task& task) {
-  const std::byte* staged = task.staged == nullptr ? nullptr : task.staged->data();
-  for (std::size_t z = 0; z < task.depth; ++z) {
-    for (std::size_t y = 0; y < task.height; ++y) {
-      const std::byte* from = staged != nullptr ? staged : host(task.from.row(y, z));
-      std::memmove(host(task.to.row(y, z)), from, task.bytes);
-      staged = staged != nullptr ? staged + task.bytes : nullptr;
-    }
-  }
-}
-
-/// A word is written at once, as the host may look at it meanwhile.
 template <class Word>
 void write_word(std::byte* to, const std::byte* from) {
   Word word = 0;
@@ -48,14 +36,26 @@ void write_word(std::byte* to, const std::byte* from) {
   std::atomic_ref<Word>(*reinterpret_cast<Word*>(to)).store(word, std::memory_order_release);
 }
 
-void write_pattern(std::byte* to, const std::vector<std::byte>& pattern, std::size_t bytes) {
-  const bool aligned = reinterpret_cast<std::uintptr_t>(to) % std::max<std::size_t>(pattern.size(), 1) == 0;
-  if (aligned && bytes == sizeof(std::uint32_t) && pattern.size() == bytes) {
-    write_word<std::uint32_t>(to, pattern.data());
-  } else if (aligned && bytes == sizeof(std::uint64_t) && pattern.size() == bytes) {
-    write_word<std::uint64_t>(to, pattern.data());
+/// A word is written at once, as the host may look at it meanwhile.
+void write(std::byte* to, const std::byte* from, std::size_t bytes) {
+  const bool aligned = bytes != 0 && reinterpret_cast<std::uintptr_t>(to) % bytes == 0;
+  if (aligned && bytes == sizeof(std::uint32_t)) {
+    write_word<std::uint32_t>(to, from);
+  } else if (aligned && bytes == sizeof(std::uint64_t)) {
+    write_word<std::uint64_t>(to, from);
   } else {
-    std::memcpy(to, pattern.data(), bytes);
+    std::memmove(to, from, bytes);
+  }
+}
+
+void run_copy(const Task& task) {
+  const std::byte* staged = task.staged == nullptr ? nullptr : task.staged->data();
+  for (std::size_t z = 0; z < task.depth; ++z) {
+    for (std::size_t y = 0; y < task.height; ++y) {
+      const std::byte* from = staged != nullptr ? staged : host(task.from.row(y, z));
+      write(host(task.to.row(y, z)), from, task.bytes);
+      staged = staged != nullptr ? staged + task.bytes : nullptr;
+    }
   }
 }
 
@@ -64,7 +64,7 @@ void run_fill(const Task& task) {
     for (std::size_t y = 0; y < task.height; ++y) {
       std::byte* row = host(task.to.row(y, z));
       for (std::size_t place = 0; place < task.bytes; place += task.pattern.size()) {
-        write_pattern(row + place, task.pattern, std::min(task.pattern.size(), task.bytes - place));
+        write(row + place, task.pattern.data(), std::min(task.pattern.size(), task.bytes - place));
       }
     }
   }
