@@ -45,10 +45,6 @@ Extent extent_of(const dl_phdr_info& object, unsigned flags) noexcept {
   return found.begin < found.end ? found : Extent{0, 0};
 }
 
-Mapped mapped(const dl_phdr_info& object) noexcept {
-  return {extent_of(object, 0), extent_of(object, PF_X)};
-}
-
 /// Where its dynamic section is; 0: it has none.
 std::uintptr_t dynamic_of(const dl_phdr_info& object) noexcept {
   for (int index = 0; index < object.dlpi_phnum; ++index) {
@@ -81,6 +77,10 @@ Mapped mapped_around(const ElfW(Dyn) * dynamic) noexcept {
 }
 
 }  // namespace
+
+Mapped mapped(const dl_phdr_info& object) noexcept {
+  return {extent_of(object, 0), extent_of(object, PF_X)};
+}
 
 DynamicSymbols::DynamicSymbols(void* library) noexcept {
   // A handle is the address of this structure.

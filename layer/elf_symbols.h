@@ -28,6 +28,9 @@ struct Mapped {
   Extent code;
 };
 
+/// Of what dl_iterate_phdr() tells of.
+[[nodiscard]] Mapped mapped(const dl_phdr_info& object) noexcept;
+
 /// Reads and calls nothing outside of the object, whatever its tables say.
 class DynamicSymbols {
  public:

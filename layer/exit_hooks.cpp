@@ -16,6 +16,7 @@
 
 #include <atomic>
 
+#include "layer/own_bindings.h"
 #include "layer/starter/c_library.h"
 
 // Not every C library has them.
@@ -100,6 +101,7 @@ void find_next() noexcept {
 }
 
 __attribute__((constructor)) void look_around() {
+  refrain_own_bindings();
   find_next();
   struct stat status {};
   const int saved = errno;

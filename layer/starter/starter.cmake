@@ -41,7 +41,8 @@ function(refrain_starter name)
   cmake_parse_arguments(ARG "" "SONAME;EXPORTS;LAYER" "SOURCES" ${ARGN})
   set(folder ${PROJECT_SOURCE_DIR}/layer/starter)
   add_library(${name} SHARED ${folder}/c_library.cpp ${folder}/candidates.cpp ${folder}/find_layer.cpp
-    ${folder}/pass_through.cpp ${folder}/starter.cpp ${PROJECT_SOURCE_DIR}/layer/elf_symbols.cpp ${ARG_SOURCES})
+    ${folder}/pass_through.cpp ${folder}/starter.cpp ${PROJECT_SOURCE_DIR}/layer/elf_symbols.cpp ${PROJECT_SOURCE_DIR}/layer/own_bindings.cpp
+    ${ARG_SOURCES})
   target_compile_definitions(${name} PRIVATE REFRAIN_VERSION="${PROJECT_VERSION}")
   refrain_bare(${name})
   # No SOVERSION: the file has our name, and the real library's is what programs are linked with.
@@ -66,6 +67,13 @@ function(refrain_own_memory name)
   target_link_libraries(${name} PRIVATE ${CMAKE_DL_LIBS})
 endfunction()
 
+# refrain_own_bindings(NAME): the library asks the C library, not whoever took a name of it (own_bindings.h). The dynamic
+# linker calls that function before the library's constructors. Wants elf_symbols.cpp among its sources.
+function(refrain_own_bindings name)
+  target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/layer/own_bindings.cpp)
+  target_link_options(${name} PRIVATE -Wl,-init,refrain_own_bindings)
+endfunction()
+
 # refrain_starter_layer(NAME): the library that it opens.
 function(refrain_starter_layer name)
   set(exports ${PROJECT_SOURCE_DIR}/layer/starter/layer_exports.map)
@@ -75,6 +83,7 @@ function(refrain_starter_layer name)
   if(NOT REFRAIN_SANITIZE)
     target_link_options(${name} PRIVATE -Wl,-z,defs)
     refrain_own_memory(${name})
+    refrain_own_bindings(${name})
   endif()
   install(TARGETS ${name} LIBRARY DESTINATION lib/refrain)
 endfunction()

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "env/secure_process.h"
+#include "layer/own_bindings.h"
 #include "layer/starter/c_library.h"
 #include "layer/starter/facts.h"
 
@@ -82,6 +83,7 @@ int not_ready() noexcept {
 
 void* first_call(std::uint32_t index) noexcept {
   const KeepErrno keep;
+  refrain_own_bindings();
   const auto thread = static_cast<std::uintptr_t>(pthread_self());
   std::uintptr_t holder = 0;
   while (!__atomic_compare_exchange_n(&opening, &holder, thread, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
