@@ -29,6 +29,7 @@ const nlohmann::json& apis() {
 }
 
 const std::map<std::string, std::string> kPrograms{PROGRAMS};
+const std::map<std::string, std::string> kNamesPrograms{NAMES_PROGRAMS};
 
 /// Of the API's own variables nothing but what the program needs to find its driver.
 Result run(const std::string& api, Words command, const Words& settings = {}) {
@@ -341,3 +342,43 @@ TEST_CASE("signals: one that would end the program ends it, unless the user want
 }
 
 }  // namespace
+
+TEST_CASE("names: a program may have functions of its own with the C library's names", "[promise-7]") {
+  const std::string api = any_api();
+  const std::string program = kNamesPrograms.at(api);
+  const Result bare = run(api, {program});
+  CAPTURE(api);
+  SHOW(bare);
+  CHECK(bare.exit_code == 5);
+  const refrain::test::ScratchFolder folder;
+  for (const Words& options : {Words{"--no-gate"}, Words{"--verify"}, Words{"-o", folder.file("x.rfn")}}) {
+    Words command{REFRAIN, "run"};
+    command.insert(command.end(), options.begin(), options.end());
+    command.insert(command.end(), {"--", program});
+    const Result result = run(api, command);
+    CAPTURE(options);
+    SHOW(result);
+    CHECK(result.exit_code == bare.exit_code);
+    CHECK(result.output == bare.output);
+    CHECK(result.reported);
+  }
+  CHECK(captured(folder.file("x.rfn")) >= 3200);
+}
+
+TEST_CASE("names: where a program's clocks stand still, held work leaves all the same", "[promise-3]") {
+  // An OpenCL program may not look at what a device uses.
+  const std::string api = GENERATE("cuda", "hip", "level_zero");
+  if (kNamesPrograms.count(api) == 0) {
+    return;
+  }
+  const Result bare = run(api, {kNamesPrograms.at(api), "looks"}, {"LD_PRELOAD=" FROZEN_CLOCK});
+  CAPTURE(api);
+  SHOW(bare);
+  REQUIRE(bare.exit_code == 5);
+  const Result result =
+      run(api, {REFRAIN, "run", "--no-gate", "--", kNamesPrograms.at(api), "looks"}, {"LD_PRELOAD=" FROZEN_CLOCK});
+  SHOW(result);
+  CHECK(result.exit_code == bare.exit_code);
+  CHECK(result.output == bare.output);
+  CHECK(result.replayed > 0);
+}
