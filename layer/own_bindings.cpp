@@ -175,6 +175,7 @@ class OwnTables {
         case DT_PLTRELSZ: calls_.bytes = given; break;
         case DT_RELA: others_.begin = place; break;
         case DT_RELASZ: others_.bytes = given; break;
+        case DT_RELACOUNT: without_symbol_ = given; break;
         default: break;
       }
     }
@@ -186,7 +187,8 @@ class OwnTables {
   void visit_places(Visit visit) const noexcept {
     for (const Table* const table : {&calls_, &others_}) {
       const auto* const entries = reinterpret_cast<const ElfW(Rela)*>(table->begin);
-      for (std::size_t index = 0; index < table->bytes / sizeof(*entries); ++index) {
+      for (std::size_t index = table == &others_ ? without_symbol_ : 0; index < table->bytes / sizeof(*entries);
+           ++index) {
         const ElfW(Rela)& entry = entries[index];
         const auto type = static_cast<unsigned>(ELF64_R_TYPE(entry.r_info));
         const auto symbol = static_cast<std::size_t>(ELF64_R_SYM(entry.r_info));
@@ -229,6 +231,7 @@ class OwnTables {
   std::uintptr_t needs_ = 0;
   Table calls_;
   Table others_;
+  std::size_t without_symbol_ = 0;  ///< so many of the others come first that name none
 };
 
 /// What the dynamic linker made read-only once it had filled it. It stays writable: another thread may be here, too.
