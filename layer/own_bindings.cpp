@@ -192,7 +192,7 @@ class OwnTables {
         const ElfW(Rela)& entry = entries[index];
         const auto type = static_cast<unsigned>(ELF64_R_TYPE(entry.r_info));
         const auto symbol = static_cast<std::size_t>(ELF64_R_SYM(entry.r_info));
-        if (symbol != 0 && (type == kCall || type == kEntry || type == kAddress) &&
+        if (symbols_ != nullptr && symbol != 0 && (type == kCall || type == kEntry || type == kAddress) &&
             symbols_[symbol].st_shndx == SHN_UNDEF) {
           visit(reinterpret_cast<std::uintptr_t*>(base_ + entry.r_offset),
                 type == kAddress ? static_cast<std::uintptr_t>(entry.r_addend) : 0, symbol);
