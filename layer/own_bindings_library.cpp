@@ -21,6 +21,9 @@ extern "C" {
 [[gnu::visibility("default")]] int call_accept4() {
   return accept4(-1, nullptr, nullptr, 0);
 }
+[[gnu::visibility("default")]] int call_socketpair() {
+  return socketpair(-1, 0, 0, nullptr);
+}
 [[gnu::visibility("default")]] int call_setenv() {
   return setenv("NOTHING", "", 1);
 }

@@ -37,9 +37,10 @@ TEST_CASE("whoever took the C library's names, it is asked itself") {
   CHECK(call(library, "call_listen_by_address") == -1);
   CHECK(errno == EBADF);
 
-  SECTION("but for what is left to the program, and what a sanitizer took") {
+  SECTION("but for what is left to the program, and what sanitizers took") {
     CHECK(call(library, "call_setenv") == 7);
     CHECK(call(library, "call_accept4") == 8);
+    CHECK(call(library, "call_socketpair") == 9);
   }
   SECTION("by several threads at once") {
     std::vector<std::thread> threads;
