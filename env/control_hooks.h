@@ -1,5 +1,5 @@
-// How a program tells Refrain something: what the preloaded library of layer/program_control.cpp has for the layers,
-// who look it up by name: it may not be there. What it has for programs is in layer/refrain.h.
+// How a program tells Refrain something: what the preloaded library of layer/program_control.cpp has for the layers. It
+// may not be there, see env/exit_hooks.h. What it has for programs is in layer/refrain.h.
 #pragma once
 
 #include "env/region.h"

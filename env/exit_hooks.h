@@ -1,4 +1,5 @@
-// What the preloaded library of layer/exit_hooks.cpp has for the layers, who look it up by name: it may not be there.
+// What the preloaded library of layer/exit_hooks.cpp has for the layers. It may not be there: who uses one of them says
+// "#pragma weak" of it. (dlsym() needs memory where it finds nothing, and without any some C libraries crash later.)
 #pragma once
 
 #include <sched.h>

@@ -1,6 +1,5 @@
 #include "env/log.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,6 +20,8 @@
 #include "env/immortal.h"
 #include "env/own_file.h"
 
+#pragma weak refrain_stderr_at_start
+
 namespace refrain::env {
 namespace {
 
@@ -31,9 +32,8 @@ OwnFile& standard_error() {
   static Immortal<OwnFile> file;
   static const bool found = [] {
     std::optional<FileIdentity> there = FileIdentity::of(STDERR_FILENO);
-    if (auto* at_start =
-            reinterpret_cast<decltype(&refrain_stderr_at_start)>(::dlsym(RTLD_DEFAULT, "refrain_stderr_at_start"))) {
-      const RefrainStderr* const before = at_start();
+    if (&refrain_stderr_at_start != nullptr) {
+      const RefrainStderr* const before = refrain_stderr_at_start();
       there = before->open != 0 ? std::optional(FileIdentity{before->device, before->inode}) : std::nullopt;
     }
     if (there) file->borrow(STDERR_FILENO, *there);

@@ -1,6 +1,5 @@
 #include "env/own_thread.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <sched.h>
@@ -11,6 +10,8 @@
 #include <cstddef>
 
 #include "env/exit_hooks.h"
+
+#pragma weak refrain_processors_at_start
 
 namespace refrain::env {
 namespace {
@@ -27,14 +28,12 @@ constexpr bool kInstrumented = false;
 #endif
 
 /// What is preloaded knows what the process was given when it started. Without it: the library's own start, which may
-/// be the program's first call of the driver. Taken then, and not later, since looking a name up waits for whoever
-/// opens a library.
+/// be the program's first call of the driver.
 struct AtStart {
   AtStart() noexcept {
-    if (auto* const hook = reinterpret_cast<decltype(&refrain_processors_at_start)>(
-            dlsym(RTLD_DEFAULT, "refrain_processors_at_start"));
-        hook != nullptr && hook() != nullptr) {
-      processors = *hook();
+    const cpu_set_t* const given = &refrain_processors_at_start != nullptr ? refrain_processors_at_start() : nullptr;
+    if (given != nullptr) {
+      processors = *given;
       known = true;
     } else {
       known = sched_getaffinity(0, sizeof processors, &processors) == 0;

@@ -7,8 +7,11 @@
 #include <stdexcept>
 #include <utility>
 
+#include "env/exit_hooks.h"
 #include "env/ranges_environment.h"
 #include "env/secure_process.h"
+
+#pragma weak refrain_at_end
 
 namespace refrain::env {
 namespace {
@@ -61,7 +64,7 @@ bool beside(const std::string& file, const std::string& library) {
 // Of the library that is preloaded into programs of every API; empty if it is not.
 std::string exit_hooks_file() {
   Dl_info info{};
-  const void* const hook = ::dlsym(RTLD_DEFAULT, "refrain_at_end");
+  const auto* const hook = reinterpret_cast<const void*>(&refrain_at_end);
   if (hook == nullptr || ::dladdr(hook, &info) == 0 || info.dli_fname == nullptr) return {};
   return info.dli_fname;
 }

@@ -1,6 +1,5 @@
 #include "layer/control.h"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -16,6 +15,10 @@
 #include "layer/control_socket.h"
 #include "layer/immortal.h"
 
+#pragma weak refrain_at_end
+#pragma weak refrain_attach
+#pragma weak refrain_region_now
+
 namespace refrain::layer {
 namespace {
 
@@ -24,14 +27,7 @@ constexpr int kLongestCaptureSeconds = 86'400;  // limit
 std::atomic<replay::Engine*> controlled{nullptr};
 const char* api_name = "";
 void (*flush_hook)(const replay::EntryPoint&) noexcept = nullptr;
-std::atomic<decltype(&refrain_region_now)> region_hook{nullptr};
-std::atomic<decltype(&refrain_at_end)> at_end_hook{nullptr};
 Immortal<ControlSocket> control_socket;
-
-template <class Function>
-Function* hook(const char* name) noexcept {
-  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
-}
 
 void on_start() noexcept {
   if (replay::Engine* engine = controlled.load()) {
@@ -143,8 +139,8 @@ void open_socket() {
         {"refrain ctl cannot reach this process: there can be no socket in $XDG_RUNTIME_DIR/refrain or /tmp"});
     return;
   }
-  if (auto* const at_end = at_end_hook.load(); at_end != nullptr) {
-    at_end(&on_end);
+  if (&refrain_at_end != nullptr) {
+    refrain_at_end(&on_end);
   }
 }
 
@@ -154,10 +150,8 @@ void open_control(replay::Engine& engine, const char* api, void (*flush)(const r
   api_name = api;
   flush_hook = flush;
   controlled.store(&engine);
-  region_hook.store(hook<decltype(refrain_region_now)>("refrain_region_now"));
-  at_end_hook.store(hook<decltype(refrain_at_end)>("refrain_at_end"));
-  if (auto* attach = hook<decltype(refrain_attach)>("refrain_attach"); attach != nullptr) {
-    switch (attach(&kLayer)) {
+  if (&refrain_attach != nullptr) {
+    switch (refrain_attach(&kLayer)) {
       case RefrainWish::kNone: break;
       case RefrainWish::kStart: on_start(); break;
       case RefrainWish::kStop: on_stop(); break;
@@ -187,8 +181,7 @@ void forget_control_in_child() noexcept {
 }
 
 const env::Region* region_now() noexcept {
-  const auto now = region_hook.load();
-  return now != nullptr ? now() : nullptr;
+  return &refrain_region_now != nullptr ? refrain_region_now() : nullptr;
 }
 
 }  // namespace refrain::layer

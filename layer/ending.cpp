@@ -1,6 +1,5 @@
 #include "layer/ending.h"
 
-#include <dlfcn.h>
 #include <semaphore.h>
 #include <time.h>
 
@@ -10,6 +9,9 @@
 #include "env/exit_hooks.h"
 #include "env/own_thread.h"
 #include "layer/immortal.h"
+
+#pragma weak refrain_at_end
+#pragma weak refrain_forget_end
 
 namespace refrain::layer {
 namespace {
@@ -45,17 +47,10 @@ void on_end() {
   }
 }
 
-/// Looked up when this library is opened: later that waits for whoever opens another one.
-struct Preloaded {
-  decltype(&refrain_at_end) at_end = reinterpret_cast<decltype(at_end)>(dlsym(RTLD_DEFAULT, "refrain_at_end"));
-  decltype(&refrain_forget_end) forget = reinterpret_cast<decltype(forget)>(dlsym(RTLD_DEFAULT, "refrain_forget_end"));
-};
-const Preloaded preloaded;
-
 }  // namespace
 
 bool watch_for_end(void (*notify)()) noexcept {
-  if (preloaded.at_end == nullptr || watching.load()) {
+  if (&refrain_at_end == nullptr || watching.load()) {
     return true;
   }
   notify_end = notify;
@@ -63,7 +58,7 @@ bool watch_for_end(void (*notify)()) noexcept {
     return false;
   }
   watching.store(true);
-  preloaded.at_end(&on_end);
+  refrain_at_end(&on_end);
   return true;
 }
 
@@ -71,8 +66,8 @@ void stop_watching_for_end() noexcept {
   if (!watching.exchange(false)) {
     return;
   }
-  if (preloaded.forget != nullptr) {
-    preloaded.forget(&on_end);
+  if (&refrain_forget_end != nullptr) {
+    refrain_forget_end(&on_end);
   }
   sem_post(&wake);
   static_cast<void>(thread->join_in_time());
