@@ -80,8 +80,9 @@ PROGRAM(refused) {
   const std::string what = argc > 1 ? argv[1] : "";
   constexpr rlim_t kStack = rlim_t{8} << 20U;
   const rlimit stack{kStack, kStack};
-  const bool done =
-      what == "shutdown" ? refuse_shutdown() : setrlimit(RLIMIT_STACK, &stack) == 0 && limit_memory(2 * kStack);
+  const bool done = what == "shutdown"
+                        ? refuse_shutdown()
+                        : what != "memory" || (setrlimit(RLIMIT_STACK, &stack) == 0 && limit_memory(2 * kStack));
   if (!done) {
     std::printf("not possible here\n");
     return 0;
