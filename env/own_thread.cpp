@@ -129,7 +129,11 @@ bool OwnThread::join_in_time() noexcept {
   timespec until{};
   clock_gettime(CLOCK_REALTIME, &until);
   until.tv_sec += kLongestEndSeconds;
-  return pthread_timedjoin_np(thread_, nullptr, &until) == 0;
+  if (pthread_timedjoin_np(thread_, nullptr, &until) == 0) {
+    return true;
+  }
+  pthread_detach(thread_);  // it gives back what it has when it ends
+  return false;
 }
 
 }  // namespace refrain::env
