@@ -265,15 +265,6 @@ void IntervalTrial::sample(Known& interval, const Costs& costs, Turn turn) {
   }
 }
 
-/// So many came with graphs since it was concluded. What they save is what was concluded, here or in another run.
-void IntervalTrial::count(Known& interval, std::uint64_t times) noexcept {
-  const bool here = interval.concluded_eager_ns != 0;
-  const std::uint64_t eager = here ? interval.concluded_eager_ns : interval.whole_eager.low();
-  const std::uint64_t with = here ? interval.concluded_graph_ns : interval.whole[interval.plan].low();
-  interval.replays += times;
-  interval.saved_ns += times * (eager - std::min(with, eager));
-}
-
 void IntervalTrial::start_over(Known& interval) {
   interval.concluded = interval.confirming = interval.settling = interval.doubted = false;
   interval.plan = interval.tries = 0;
