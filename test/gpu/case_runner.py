@@ -58,16 +58,34 @@ def run(case, name, wait, options):
                           "sha256": digest.text()}), flush=True)
 
 
+class HostSamples:
+    """Where this thread's time goes (host_samples.cpp)."""
+
+    def __init__(self, library):
+        self._library = ctypes.CDLL(library)
+        self._library.host_samples_stop.restype = ctypes.c_char_p
+
+    def start(self):
+        if self._library.host_samples_start() != 0:
+            sys.exit("there is no thread to look where this one is")
+
+    def stop(self):
+        """How often it was seen in each library."""
+        lines = self._library.host_samples_stop().decode().splitlines()
+        return {name: int(times) for times, name in (line.split(maxsplit=1) for line in lines)}
+
+
 def in_turns(case, name, wait, options):
     """For a program that compares ways of submitting: a line of standard input, such as "layer sync 3", asks for that many
     iterations by that route (routes.cpp), "sync" or, waiting after each tenth only, "batch"; each is answered by a line of
     JSON. One iteration, or batch, goes first and is not counted: the caches have seen something else meanwhile. With --cpu the
-    thread stays on one processor."""
+    thread stays on one processor. Where HOST_SAMPLES names a library, "seen" says in which libraries the thread was."""
     for synchronous in (True, False):  # the latter has fewer waits, and so fewer intervals that Refrain's gate can compare
         measure(case.step, wait, options.warmup * (1 if synchronous else 2), synchronous)
     if options.cpu is not None:
         os.sched_setaffinity(0, {options.cpu})  # this thread's: the others were started before
     routes = getattr(ctypes.CDLL(None), "routes_use", None)
+    samples = HostSamples(os.environ["HOST_SAMPLES"]) if "HOST_SAMPLES" in os.environ else None
     print(json.dumps({"case": name, "ready": True}), flush=True)
     for line in sys.stdin:
         route, kind, count = line.split()
@@ -75,7 +93,12 @@ def in_turns(case, name, wait, options):
             sys.exit(f"no route {route}")
         synchronous = kind == "sync"
         measure(case.step, wait, 1, synchronous)
-        print(json.dumps({"us": statistics.median(measure(case.step, wait, int(count), synchronous))}), flush=True)
+        if samples is not None:
+            samples.start()
+        answer = {"us": statistics.median(measure(case.step, wait, int(count), synchronous))}
+        if samples is not None:
+            answer["seen"] = samples.stop()
+        print(json.dumps(answer), flush=True)
 
 
 def at_first(case, name, wait, count):

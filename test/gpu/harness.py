@@ -21,6 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 LAYER = PREFIX / "lib" / "librefrain_cuda.so"
 CRASH_TRACE = PREFIX / "lib" / "libcrash_trace.so"
 ROUTES = PREFIX / "lib" / "libroutes.so"
+HOST_SAMPLES = PREFIX / "lib" / "libhost_samples.so"
 DEFAULT = {}  # Refrain as a user switches it on
 MODES = {"observe": {"MODE": "observe"}, "replay": {"MODE": "replay", "GATE": "0"}, "verify": {"MODE": "verify"}}
 TIMED = ("elapsed",)  # lines that tell a time differ by nature

@@ -108,9 +108,9 @@ def start_torch(case, arguments=(), script="torch_cases.py", pinned=True, **more
     return turns.Turns([sys.executable, HERE / script, "--turns", "--warmup", "100", *cpu, "--case", case, *arguments], **more)
 
 
-def take_turns(process, measured, synchronous, seconds, iterations=None):
+def take_turns(process, measured, synchronous, seconds, iterations=None, seen=None):
     """Each turn's microseconds, for each of `measured`: name → route; after the warm-up, rounds for so long. None if the
-    process ended. `iterations`: of a turn."""
+    process ended. `iterations`: of a turn. `seen`: a dictionary that is given Turns.seen of each turn, by name."""
     iterations = iterations or TURN_ITERATIONS[synchronous]
     found = {name: [] for name in measured}
     end = time.monotonic() + (WARM_UP_SECONDS if seconds != 0 else 0)
@@ -127,6 +127,8 @@ def take_turns(process, measured, synchronous, seconds, iterations=None):
             if us is None:
                 return None
             found[name].append(us)
+            if seen is not None:
+                seen.setdefault(name, []).append(process.seen)
         number += 1
     return found
 

@@ -15,6 +15,7 @@ class Turns:
         self._folder = tempfile.TemporaryDirectory()
         self._errors = tempfile.TemporaryFile("w+")
         self.report = {}
+        self.seen = {}  # where the thread was in the last turn, if HOST_SAMPLES is given: library → how often
         report = f"{self._folder.name}/report.%p.json"  # of whatever way Refrain is in by
         self._process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                          stderr=self._errors, text=True,
@@ -47,6 +48,7 @@ class Turns:
         except BrokenPipeError:
             return None
         answer = self.answer(timeout=60)
+        self.seen = {} if answer is None else answer.get("seen", {})
         return None if answer is None else answer["us"]
 
     def why(self):
