@@ -37,11 +37,11 @@ class ExclusiveCallYield {
     ExclusiveCallYield& right_;
   };
 
-  /// To be asked before anything is submitted: true if give() might wait.
+  /// To be asked before anything is submitted: true if yield_to() might wait.
   [[nodiscard]] bool claimed() const noexcept { return wanted_from_.load(std::memory_order_relaxed) != kNever; }
   /// To be called before anything is submitted. Returns for how many nanoseconds it waited, mostly 0.
   std::uint64_t yield_to() noexcept { return claimed() ? yield_to_claim() : 0; }
-  /// In nanoseconds, all calls of give() together.
+  /// In nanoseconds, all calls of yield_to() together.
   [[nodiscard]] std::uint64_t given_ns() const noexcept { return given_ns_.load(std::memory_order_relaxed); }
 
  private:

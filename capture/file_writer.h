@@ -30,7 +30,6 @@ class FileWriter {
   /// the last good record, if the system let us cut it there, and nothing more may be written.
   bool append(format::RecordType type, std::span<const std::uint8_t> payload, std::string* error);
   [[nodiscard]] const std::string& name() const noexcept { return file_.name(); }
-  [[nodiscard]] std::uint64_t bytes_written() const noexcept { return size_; }
 
  private:
   bool write_all(std::span<const std::byte> bytes, std::string* error);

@@ -19,7 +19,7 @@ namespace refrain::capture {
 struct WriterSignal {
   std::atomic<bool> stopped{false};    ///< the file cannot be written any more: records are dropped
   std::atomic<bool> no_memory{false};  ///< a lane had to stop the capture
-  std::uint64_t forks = 0;             ///< value of fork_count() when the writer was made
+  std::uint64_t forks = 0;             ///< fork_counter when the writer was made
   sem_t wake{};
 
   WriterSignal() noexcept;

@@ -14,14 +14,6 @@ constexpr const char* kLayers = "OPENCL_LAYERS";
 constexpr const char* kWholeList = "REFRAIN_OPENCL_LAYERS";
 constexpr const char* kBefore = "REFRAIN_SAVED_OPENCL_LAYERS";
 
-bool same_file(const std::string& left, const std::string& right) {
-  if (left == right) return true;
-  struct stat a {};
-  struct stat b {};
-  return ::stat(left.c_str(), &a) == 0 && ::stat(right.c_str(), &b) == 0 && a.st_dev == b.st_dev &&
-         a.st_ino == b.st_ino;
-}
-
 // The list without `layer`; nothing if the layer is not in it.
 std::optional<std::string> without(const std::string& list, const std::string& layer) {
   std::string kept;
@@ -59,6 +51,14 @@ std::string own_file() {
 }
 
 }  // namespace
+
+bool same_file(const std::string& left, const std::string& right) {
+  if (left == right) return true;
+  struct stat a {};
+  struct stat b {};
+  return ::stat(left.c_str(), &a) == 0 && ::stat(right.c_str(), &b) == 0 && a.st_dev == b.st_dev &&
+         a.st_ino == b.st_ino;
+}
 
 std::optional<std::string> process_variable(const std::string& name) {
   const char* const value = in_secure_process() ? nullptr : std::getenv(name.c_str());

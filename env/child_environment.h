@@ -37,6 +37,9 @@ std::vector<Variable> activate_opencl(const std::string& layer, const Lookup& lo
 /// it the layer takes itself out. Changes nothing that the application has set itself.
 std::vector<Variable> repair_opencl(const std::string& layer, bool follow, const Lookup& lookup);
 
+/// Whether both paths lead to one file, or are equal.
+bool same_file(const std::string& left, const std::string& right);
+
 /// Makes the changes in this process. Not safe while another thread uses the environment to write.
 void apply(const std::vector<Variable>& changes);
 

@@ -16,14 +16,6 @@
 namespace refrain::env {
 namespace {
 
-bool same_file(const std::string& left, const std::string& right) {
-  if (left == right) return true;
-  struct stat a {};
-  struct stat b {};
-  return ::stat(left.c_str(), &a) == 0 && ::stat(right.c_str(), &b) == 0 && a.st_dev == b.st_dev &&
-         a.st_ino == b.st_ino;
-}
-
 // LD_PRELOAD's entries may be separated by blanks, too.
 const char* separators(const std::string& variable) {
   return variable == "LD_PRELOAD" ? ": " : ":";

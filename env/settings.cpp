@@ -101,7 +101,7 @@ Problem parse_choice(Enum& field, std::string_view values, std::string_view valu
   if (found == names.end()) {
     std::string list;
     for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-    return "is not one of " + list + "; the nearest is '" + nearest_name(text, names) + "'";
+    return "is not one of " + list + suggestion(text, names);
   }
   field = static_cast<Enum>(found - names.begin());
   return {};
@@ -202,8 +202,8 @@ std::optional<SettingProblem> set_as(Settings& settings, std::string_view name, 
   }
   std::vector<std::string> names;
   for (const Row& row : rows()) names.emplace_back(row.info.name);
-  return SettingProblem{std::string(source), "there is no setting " + shown_part(shown) + "; the nearest is " +
-                                                 show(nearest_name(wanted, names))};
+  return SettingProblem{std::string(source),
+                        "there is no setting " + shown_part(shown) + suggestion(wanted, names, show)};
 }
 
 // Notes a problem that does not stop anything.
@@ -383,7 +383,14 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
       nearest = candidate;
     }
   }
-  return nearest;
+  return smallest <= std::max(wanted.size(), nearest.size()) / 2 ? nearest : std::string();
+}
+
+std::string suggestion(std::string_view name, std::span<const std::string> candidates,
+                       std::string (*show)(std::string_view)) {
+  const std::string nearest = nearest_name(name, candidates);
+  if (nearest.empty()) return {};
+  return "; the nearest is " + (show != nullptr ? show(nearest) : "'" + nearest + "'");
 }
 
 }  // namespace refrain::env

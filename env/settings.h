@@ -109,8 +109,11 @@ std::string example_option(const SettingInfo& info);
 std::string environment_name(std::string_view name);
 std::string option_name(std::string_view name);
 
-/// The candidate with the smallest edit distance to `name`; empty if there are no candidates.
+/// The candidate with the smallest edit distance to `name`; empty if more than half of either would have to change.
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
+/// "; the nearest is 'doctor'" for the end of a complaint, or nothing if none is near. `show`: how the name is written.
+std::string suggestion(std::string_view name, std::span<const std::string> candidates,
+                       std::string (*show)(std::string_view) = nullptr);
 
 /// Variables with the prefix REFRAIN_ that are not settings: what `refrain run` and `refrain doctor` hand on.
 /// REFRAIN_CONFIG names the config file, and REFRAIN_SAVED_SETTINGS is env/cli/saved_settings.h's.

@@ -14,7 +14,7 @@ class HipBackend final : public StreamBackend<HipApi> {
   explicit HipBackend(const HipDriver& driver) : StreamBackend(driver, nullptr) {}
 
   [[nodiscard]] std::string_view name() const noexcept override { return "hip"; }
-  /// As for CUDA, whose figures were measured; nothing was measured on a GPU of AMD's yet.
+  /// As for CUDA: an assumption.
   [[nodiscard]] ChunkSizes chunk_sizes() const noexcept override { return kHipChunkSizes; }
 };
 

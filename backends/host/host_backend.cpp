@@ -33,11 +33,6 @@ void HostBackend::set_capabilities(const Capabilities& capabilities) {
   state_->capabilities = capabilities;
 }
 
-void HostBackend::set_recordable(OperationKind kind, const char* why) {
-  const env::MutexLock lock(state_->mutex);
-  state_->unrecordable[static_cast<std::size_t>(kind)] = why;
-}
-
 void HostBackend::add_function(capture::FunctionId function, Kernel kernel) {
   const env::MutexLock lock(state_->mutex);
   state_->functions[function] = std::move(kernel);
@@ -146,11 +141,6 @@ std::uint64_t HostBackend::calls(Call call) const {
 std::vector<LogEntry> HostBackend::log() const {
   const env::MutexLock lock(state_->mutex);
   return state_->log;
-}
-
-void HostBackend::clear_log() {
-  const env::MutexLock lock(state_->mutex);
-  state_->log.clear();
 }
 
 std::size_t HostBackend::live_events() const {

@@ -121,9 +121,6 @@ class HostBackend : public Backend {
   // --- What the device is -------------------------------------------------------------------------
   /// What capabilities() answers for every queue. Default: everything is supported.
   void set_capabilities(const Capabilities& capabilities);
-  /// `why` (static lifetime) null: recordable again. Default: all kinds that need no host memory and
-  /// no answer (kernels, copies, fills, marker, barrier, flush, pointer copies and fills).
-  void set_recordable(capture::OperationKind kind, const char* why);
   void add_function(capture::FunctionId function, Kernel kernel);
 
   // --- Memory. Handles are never reused. -----------------------------------------------------------
@@ -161,7 +158,6 @@ class HostBackend : public Backend {
   void fail(Call call, std::uint64_t nth, int code);
   [[nodiscard]] std::uint64_t calls(Call call) const;
   [[nodiscard]] std::vector<LogEntry> log() const;
-  void clear_log();
   /// Objects not given back: events (references), command buffers, memory (released memory that command
   /// buffers or running work still hold included).
   [[nodiscard]] std::size_t live_events() const;

@@ -1,9 +1,13 @@
 // `refrain check BUDGET FILE`: whether a capture or a report stays within what its author allows. For CI.
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cmath>
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -46,6 +50,7 @@ struct Bound {
   const char* what;
   bool least;  ///< no less than that, instead of no more
   std::function<std::optional<double>(const json&)> figure;
+  double most = std::numeric_limits<double>::infinity();  ///< that can be asked
 };
 const std::vector<Bound>& bounds() {
   static const std::vector<Bound> all{
@@ -53,7 +58,8 @@ const std::vector<Bound>& bounds() {
       {"min_replayed", "replayed (of a capture: what can be graphed), 0 to 1", true,
        [](const json& input) {
          return input[input["kind"] == "report" ? "share_replayed" : "graphable_share"].get<double>();
-       }},
+       },
+       1},
       {"max_graphs", "different graphs", false, [](const json& input) { return input["graphs_in_all"].get<double>(); }},
       {"max_cuts", "host calls that end a stretch", false,
        [](const json& input) { return sum_of(input["host_calls"], "cuts"); }},
@@ -71,7 +77,10 @@ struct Limit {
 
 std::vector<Limit> read_budget(const std::string& file) {
   std::ifstream in(file);
-  if (!in) throw UsageError("can't read the budget '" + file + "'");
+  if (!in) throw UsageError("can't read the budget '" + file + "': " + std::strerror(errno));
+  if (const int first = in.peek(); first == '{' || capture::is_capture(file)) {
+    throw UsageError("'" + file + "' is no budget; usage: refrain check [OPTIONS] BUDGET FILE");
+  }
   std::vector<CLI::ConfigItem> items;
   try {
     items = CLI::ConfigTOML().from_config(in);
@@ -85,12 +94,18 @@ std::vector<Limit> read_budget(const std::string& file) {
     const std::string name = item.fullname();
     const auto known = std::ranges::find(bounds(), name, &Bound::key);
     if (known == bounds().end()) {
-      throw UsageError("the budget '" + file + "' has no use for '" + name + "'; the nearest is '" +
-                       nearest_name(name, names) + "'");
+      throw UsageError("the budget '" + file + "' has no use for '" + name + "'" + suggestion(name, names) +
+                       "; see refrain check --help");
+    }
+    if (std::ranges::any_of(limits, [&](const Limit& other) { return other.bound == &*known; }) ||
+        item.inputs.size() > 1) {
+      throw UsageError("the budget '" + file + "' has more than one value of " + name);
     }
     double value = 0;
-    if (item.inputs.size() != 1 || !CLI::detail::lexical_cast(item.inputs.front(), value) || !(value >= 0)) {
-      throw UsageError("the budget '" + file + "': " + name + " is to be a number, 0 or more");
+    if (item.inputs.size() != 1 || !CLI::detail::lexical_cast(item.inputs.front(), value) || !(value >= 0) ||
+        value > known->most) {
+      throw UsageError("the budget '" + file + "': " + name + " is to be a number, 0 " +
+                       (std::isinf(known->most) ? std::string("or more") : fmt::format("to {}", known->most)));
     }
     limits.push_back({&*known, value});
   }

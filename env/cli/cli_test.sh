@@ -43,6 +43,9 @@ for command in run env doctor settings completion; do expect 0 "^Usage: refrain 
 # Wrong usage is status 2, and says what is right.
 expect 2 'no command' "$refrain"
 expect 2 "no command 'doctr'; the nearest is 'doctor'" "$refrain" doctr
+expect 2 "no command 'xyzzy'$" "$refrain" xyzzy
+expect 2 "no option '--verison'; the nearest is '--version'" "$refrain" --verison
+expect 2 "'maybe' is neither on nor off, which --gate takes" "$refrain" run --gate maybe -- true
 expect 2 'no command; usage: refrain run' "$refrain" run
 expect 2 'no command; usage: refrain run' "$refrain" run --
 expect 2 'no option --mod; the nearest is --mode' "$refrain" run --mod off -- true
@@ -293,7 +296,13 @@ echo 'max_cuts = many' > wrong.toml
 expect 2 'max_cuts is to be a number' "$refrain" check wrong.toml before.json
 : > wrong.toml
 expect 2 'bounds nothing' "$refrain" check wrong.toml before.json
-expect 2 "can't read the budget 'missing.toml'" "$refrain" check missing.toml before.json
+expect 2 "can't read the budget 'missing.toml': No such file" "$refrain" check missing.toml before.json
+expect 2 "'before.json' is no budget; usage: refrain check \[OPTIONS\] BUDGET FILE" "$refrain" check before.json budget.toml
+expect 2 "'cut.rfn' is no budget" "$refrain" check cut.rfn budget.toml
+echo 'min_replayed = 2' > wrong.toml
+expect 2 'min_replayed is to be a number, 0 to 1' "$refrain" check wrong.toml before.json
+printf 'max_cuts = 3\nmax_cuts = 4\n' > wrong.toml
+expect 2 'more than one value of max_cuts' "$refrain" check wrong.toml before.json
 expect 2 'a budget and a file' "$refrain" check budget.toml
 
 # bench finds what it can't write, or not compare with, before it takes its time.

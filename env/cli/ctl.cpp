@@ -147,6 +147,9 @@ int ask(pid_t process, const std::string& api, const std::string& request, int s
     auto connection = std::make_unique<Connection>(address);
     if (connection->ask(request, seconds + kPatienceSeconds)) asked.push_back(std::move(connection));
   }
+  if (asked.empty() && !api.empty() && !addresses_of(process, "").empty()) {
+    throw std::runtime_error("process " + std::to_string(process) + " has not used " + api + ", but other APIs");
+  }
   if (asked.empty()) {
     throw std::runtime_error("process " + std::to_string(process) +
                              " can't be reached: it does not run under Refrain, has not used a GPU yet, has `control = "
@@ -197,7 +200,8 @@ int ctl_command(const CommandArguments& arguments) {
       "  start      it goes on\n"
       "  report     the report so far; with --json as an object\n"
       "  capture N  captures the next N seconds, for a process that was started with\n"
-      "             refrain run --capture --start off");
+      "             refrain run --capture --start off\n"
+      "\nThe exit status is 0 if all of it was done, 1 if the process can't be reached or refuses, 2 for wrong usage.");
   std::string api;
   bool json = false;
   app.add_option("--api", api, "Only what the process does with this API: cuda, hip, level_zero or opencl")
@@ -214,7 +218,7 @@ int ctl_command(const CommandArguments& arguments) {
   const std::string action = words.size() > 1 ? words[1] : "status";
   const std::vector<std::string> known = control_words();
   if (std::find(known.begin(), known.end(), action) == known.end()) {
-    throw UsageError("there is no action '" + action + "'; the nearest is '" + nearest_name(action, known) + "'");
+    throw UsageError("there is no action '" + action + "'" + suggestion(action, known));
   }
   const bool captures = action == "capture";
   if (words.size() > (captures ? 3U : 2U)) throw UsageError("'" + words.back() + "' is not expected here");

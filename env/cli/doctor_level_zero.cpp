@@ -34,23 +34,6 @@ std::string count_drivers(bool* good) {
   return std::to_string(count) + (count == 1 ? " driver" : " drivers");
 }
 
-// Starts this program anew, because the dynamic linker reads its search path at the start only.
-std::string touch_in_new_process(const std::vector<Variable>& activation, const std::string& proof) {
-  const pid_t child = ::fork();
-  if (child < 0) return std::string("fork: ") + std::strerror(errno);
-  if (child == 0) {
-    die_with_parent();
-    apply(activation);
-    apply({{"REFRAIN_DOCTOR_FD", proof}, {"REFRAIN_ROOT_PID", std::to_string(::getpid())}});
-    ::execl("/proc/self/exe", "refrain", "touch-level-zero", nullptr);
-    ::_exit(kNotExecutable);
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status == 0 ? std::string() : describe_status(status);
-}
-
 }  // namespace
 
 int touch_level_zero_command(const CommandArguments&) {
@@ -96,7 +79,8 @@ json check_level_zero(const Settings& settings, const std::vector<Variable>& act
   }
   result["tried"] = true;
   const SharedDescriptor proof;
-  const ChildResult touched = in_child([&] { return touch_in_new_process(activation, proof.name()); }, kProbeSeconds);
+  const ChildResult touched =
+      in_child([&] { return run_anew(activation, proof, {"touch-level-zero"}); }, kProbeSeconds);
   for (const std::string& line : proof.lines()) {
     if (is_active(line)) {
       result["hooked"] = true;

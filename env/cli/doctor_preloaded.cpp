@@ -52,24 +52,6 @@ int driver_version(const Api& api, const std::string& library) {
   return ask == nullptr || ask(&version) != 0 ? 0 : version;
 }
 
-// Starts this program anew, because a library is preloaded at the start only, and has it make a call.
-std::string touch_in_new_process(const Api& api, const std::string& library, const std::vector<Variable>& activation,
-                                 const std::string& proof) {
-  const pid_t child = ::fork();
-  if (child < 0) return std::string("fork: ") + std::strerror(errno);
-  if (child == 0) {
-    die_with_parent();
-    apply(activation);
-    apply({{"REFRAIN_DOCTOR_FD", proof}, {"REFRAIN_ROOT_PID", std::to_string(::getpid())}});
-    ::execl("/proc/self/exe", "refrain", api.touch, library.c_str(), nullptr);
-    ::_exit(kNotExecutable);
-  }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return status == 0 ? std::string() : describe_status(status);
-}
-
 // Libraries of others that the program will call in the driver's place, in their order; Refrain stands behind them.
 json interposers_in(const Api& api, const std::vector<Variable>& activation, const std::string& library) {
   json result = json::array();
@@ -105,8 +87,11 @@ void try_out(const Api& api, bool wanted, const std::string& library, const std:
   }
   result["tried"] = true;
   const SharedDescriptor proof;
-  const ChildResult touched =
-      in_child([&] { return touch_in_new_process(api, library, activation, proof.name()); }, kProbeSeconds);
+  const ChildResult touched = in_child(
+      [&] {
+        return run_anew(activation, proof, {api.touch, library});
+      },
+      kProbeSeconds);
   for (const std::string& line : proof.lines()) {
     if (is_active(line)) {
       result["hooked"] = true;

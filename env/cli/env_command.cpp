@@ -107,6 +107,7 @@ int env_command(const CommandArguments& arguments) {
       "eval \"$(refrain env --undo)\"",
       "refrain env");
   set_usage(app, "refrain env [OPTIONS]");
+  app.footer("The exit status is 0; 1 if a library of Refrain's is missing, 2 for wrong usage.");
   bool json = false;
   bool undo = false;
   app.add_flag("--json", json, "Print an object; a variable that is null is to be removed");

@@ -60,8 +60,9 @@ void print_help() {
   text +=
       "\nOptions:\n  --help     print this\n  --version  print the version and what is built in (--json: as an "
       "object)\n\n"
-      "Settings, as options of run, env, settings and doctor (--name value), as environment variables\n"
-      "(REFRAIN_NAME) or in a config file (name = value): /etc/refrain.conf, then ~/.config/refrain.conf, or\n"
+      "Settings, as options of run, capture, env, settings and doctor (--name value), as environment\n"
+      "variables (REFRAIN_NAME) or in a config file (name = value): /etc/refrain.conf, then ~/.config/refrain.conf, "
+      "or\n"
       "the one that REFRAIN_CONFIG names instead:\n";
   text += settings_help(SettingAudience::kUser) + "\nDebug settings, for work on Refrain:\n" +
           settings_help(SettingAudience::kDebug);
@@ -84,7 +85,9 @@ int dispatch(const CommandArguments& arguments) {
     if (name == command.name) return command.run({arguments.begin() + 1, arguments.end()});
     if (command.help != nullptr) names.emplace_back(command.name);
   }
-  throw UsageError("there is no command '" + name + "'; the nearest is '" + nearest_name(name, names) + "'");
+  names.insert(names.end(), {"--help", "--version"});
+  throw UsageError("there is no " + std::string(name.starts_with("-") ? "option" : "command") + " '" + name + "'" +
+                   suggestion(name, names));
 }
 
 }  // namespace

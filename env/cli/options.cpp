@@ -224,14 +224,15 @@ bool OptionReader::read(const CLI::App& app) {
   return option_reader != nullptr;
 }
 
-std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments, std::vector<std::string>* rest) {
+std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments, std::vector<std::string>* rest,
+                         bool options_only) {
   if (OptionReader::read(app)) return kSuccess;
   if (rest != nullptr) {
     app.prefix_command();
   } else {
     app.allow_extras();
   }
-  complete_booleans(arguments, rest == nullptr);
+  complete_booleans(arguments, rest == nullptr || options_only);
   std::reverse(arguments.begin(), arguments.end());
   try {
     app.parse(arguments);
@@ -243,7 +244,8 @@ std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments, std:
   std::vector<std::string> remaining = app.remaining();
   if (!remaining.empty() && remaining.front().size() > 1 && remaining.front().front() == '-') {
     const std::string name = remaining.front().substr(0, remaining.front().find('='));
-    throw UsageError("there is no option " + name + "; the nearest is " + nearest_name(name, option_names(app)));
+    throw UsageError("there is no option " + name +
+                     suggestion(name, option_names(app), [](std::string_view option) { return std::string(option); }));
   }
   if (rest != nullptr) {
     *rest = std::move(remaining);

@@ -56,8 +56,10 @@ void set_usage(CLI::App& app, const std::string& usage);
 
 /// Parses `arguments` with `app`. Returns an exit status if that is all there was to do (--help). Options
 /// that take a boolean may stand alone (--portable) or with a "no" (--no-report). What remains, which is
-/// allowed only if `rest` is given, starts at the first argument that is not an option. Throws UsageError.
-std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments, std::vector<std::string>* rest);
+/// allowed only if `rest` is given, starts at the first argument that is not an option. `options_only`: nothing else is
+/// among the arguments. Throws UsageError.
+std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments, std::vector<std::string>* rest,
+                         bool options_only = false);
 
 /// "8,32,0" → {8, 32, 0}. Throws UsageError, which names `option`.
 std::vector<std::uint32_t> number_list(const std::string& list, const char* option);

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <stdexcept>
 
+#include "env/cli/options.h"
 #include "env/doctor_channel.h"
 
 namespace refrain::env {
@@ -118,6 +119,30 @@ std::vector<std::string> SharedDescriptor::lines() const {
     text.append(part, static_cast<std::size_t>(count));
   }
   return doctor_lines(text);
+}
+
+std::string run_anew(const std::vector<Variable>& activation, const SharedDescriptor& proof,
+                     const std::vector<std::string>& words) {
+  const pid_t child = ::fork();
+  if (child < 0) return std::string("fork: ") + ::strerror(errno);
+  if (child == 0) {
+    die_with_parent();
+    apply(activation);
+    apply({{"REFRAIN_DOCTOR_FD", proof.name()},
+           {"REFRAIN_ROOT_PID", std::to_string(::getpid())},
+           {"REFRAIN_REPORT", "off"}});  // nobody asked what this process does
+    std::string name = "refrain";
+    std::vector<std::string> own = words;
+    std::vector<char*> pointers{name.data()};
+    for (std::string& word : own) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    ::execv("/proc/self/exe", pointers.data());
+    ::_exit(kNotExecutable);
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status == 0 ? std::string() : describe_status(status);
 }
 
 std::string describe_status(int status) {

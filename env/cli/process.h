@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "env/child_environment.h"
+
 namespace refrain::env {
 
 /// What a process that ran a function left.
@@ -36,6 +38,11 @@ class SharedDescriptor {
  private:
   int number_ = -1;
 };
+
+/// For in_child(): becomes this program anew, because the dynamic linker looks at its variables at the start only.
+/// `words`: a command that makes a call of the API. Returns how it failed, or nothing.
+std::string run_anew(const std::vector<Variable>& activation, const SharedDescriptor& proof,
+                     const std::vector<std::string>& words);
 
 /// "exit status 3" or "killed by Segmentation fault", from waitpid's status.
 std::string describe_status(int status);

@@ -26,7 +26,7 @@ int run(CLI::App& app, const std::string& name, const CommandArguments& argument
       "(REFRAIN_NAME) and the config file as well: docs/settings.md.");
   const SettingOptions options(app);
   std::vector<std::string> rest;
-  if (const auto status = parse(app, split.own, &rest)) return *status;
+  if (const auto status = parse(app, split.own, &rest, split.separated)) return *status;
   if (split.separated && !rest.empty()) {
     throw UsageError("'" + rest.front() + "' is not an option; the command stands behind --");
   }

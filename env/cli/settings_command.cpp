@@ -100,7 +100,9 @@ int settings_command(const CommandArguments& arguments) {
   CLI::App app("Prints the settings that are in force with these options, this environment and its config file.",
                "refrain settings");
   set_usage(app, "refrain settings [OPTIONS]");
-  app.footer("*: not the default. docs/settings.md says what each does, and so does refrain --help.");
+  app.footer(
+      "*: not the default. docs/settings.md says what each does, and so does refrain --help.\n"
+      "The exit status is 0, or 2 for wrong usage.");
   bool json = false;
   bool as_markdown = false;
   app.add_flag("--json", json, "Print an object with all that is known of each");

@@ -33,7 +33,7 @@ constexpr const char* kUntouched[] = {
     "263e8860-7cd2-6143-92f6-bbd5006dfa7e",
 };
 
-// Entries that only read a number from an object (seen in the code of driver 580), in a table whose others are
+// Entries that only read a number from an object, as the driver's code shows, in a table whose others are
 // watched. The runtime asks for a context's number before each launch of a kernel with attributes.
 struct NeutralEntry {
   const char* table;

@@ -59,8 +59,6 @@ class RealLibrary {
   /// addresses hand out the library's own. Fixed once the settings are read.
   [[nodiscard]] bool interposing() const noexcept;
 
-  /// Whether there is a real library, and it is open.
-  [[nodiscard]] bool is_open() const noexcept { return opened_.load(std::memory_order_acquire) != nullptr; }
   /// The library's own function with this exact exported name; null if it has none or is not open.
   [[nodiscard]] void* function(const char* name) const noexcept;
   /// What the program gets instead of `function`, which the library handed out: see AddressMap::map().

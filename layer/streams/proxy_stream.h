@@ -213,10 +213,4 @@ template <class L>
   return proxy != nullptr ? proxy->handle : handle;
 }
 
-/// The stream of the driver's in which the calling thread's newest work of `stream` is.
-template <class L>
-[[nodiscard]] typename L::Api::StreamHandle handle_in_use(const StreamState<typename L::Api>& stream) noexcept {
-  return stream.proxy != nullptr && !stream.proxy->in_use ? L::Api::per_thread_stream() : stream.stream.handle;
-}
-
 }  // namespace refrain::layer::streams

@@ -71,8 +71,12 @@ FAULTS = [
           old="header.function_handle = change.operation.header().function_handle;", new="", promise=1, statement=True,
           seen="A node was given another kernel of its family; what is issued one by one is the kernel before."),
     Fault("objects-of-another-function-not-noted", "replay/graph/executable.cpp",
-          old="a.header().function != b.header().function", new="false", promise=1,
+          old="now.header().function != before.header().function", new="false", promise=1,
           seen="A kernel's module is unloaded, and the graph that was given the kernel stays in use."),
+    Fault("returned-number-of-an-object-not-told", "replay/graph/graph_entry.cpp",
+          old="  noted_.erase(object);", new="", promise=1, statement=True,
+          seen="A kernel's module is unloaded, its number comes back, and a graph that was given the new kernel stays in use "
+               "when that one goes, too."),
     Fault("lent-arguments-changed-in-place", "replay/graph/executable.cpp",
           old="std::exchange(lent_, false)", new="false", promise=4,
           seen="While a thread holds what a graph is predicted to have, another thread has the graph changed: the first "
