@@ -18,6 +18,7 @@
 #include "env/exit_hooks.h"
 #include "env/file_name.h"
 #include "env/immortal.h"
+#include "env/keep_errno.h"
 #include "env/own_file.h"
 
 #pragma weak refrain_stderr_at_start
@@ -151,18 +152,6 @@ spdlog::logger& logger() {
   }
   return *found;
 }
-
-// The application may look at errno after a call that we logged in.
-class KeepErrno {
- public:
-  KeepErrno() : value_(errno) {}
-  ~KeepErrno() { errno = value_; }
-  KeepErrno(const KeepErrno&) = delete;
-  KeepErrno& operator=(const KeepErrno&) = delete;
-
- private:
-  int value_;
-};
 
 }  // namespace
 

@@ -62,10 +62,15 @@ struct Next {
   Handler (*signal)(int, Handler);
   Handler (*bsd_signal)(int, Handler);
   Handler (*sysv_signal)(int, Handler);
+  Handler (*ssignal)(int, Handler);
+  Handler (*sigset)(int, Handler);
+  int (*sigignore)(int);
+  int (*siginterrupt)(int, int);
 
   [[nodiscard]] bool complete() const noexcept {
     return exit_now != nullptr && exit_now_too != nullptr && abort != nullptr && sigaction != nullptr &&
-           signal != nullptr && bsd_signal != nullptr && sysv_signal != nullptr;
+           signal != nullptr && bsd_signal != nullptr && sysv_signal != nullptr && ssignal != nullptr &&
+           sigset != nullptr && sigignore != nullptr && siginterrupt != nullptr;
   }
 };
 Next next;
@@ -96,6 +101,10 @@ void find_next() noexcept {
     take(next.signal, symbols, "signal");
     take(next.bsd_signal, symbols, "bsd_signal");
     take(next.sysv_signal, symbols, "__sysv_signal");
+    take(next.ssignal, symbols, "ssignal");
+    take(next.sigset, symbols, "sigset");
+    take(next.sigignore, symbols, "sigignore");
+    take(next.siginterrupt, symbols, "siginterrupt");
     return next.complete();
   });
 }
@@ -138,7 +147,7 @@ void on_signal(int number) noexcept {
 }
 
 bool watched(int number) noexcept {
-  if (process.load(std::memory_order_relaxed) == 0) {
+  if (process.load(std::memory_order_relaxed) <= 1) {
     return false;
   }
   for (const int each : kSignals) {
@@ -210,6 +219,16 @@ Handler set_handler(Handler (*with)(int, Handler), int number, Handler handler) 
   return with(number, handler);
 }
 
+template <class... More>
+int change(int (*with)(int, More...), int number, More... more) noexcept {
+  if (with == nullptr) {
+    errno = ENOSYS;
+    return -1;
+  }
+  const Aside aside(number);
+  return with(number, more...);
+}
+
 }  // namespace
 
 extern "C" {
@@ -228,7 +247,8 @@ REFRAIN_HOOK void refrain_at_end(void (*callback)()) {
       break;
     }
   }
-  if (&__sigaction != nullptr) {
+  // A signal without a handler is never delivered to the first process of a container, and so does not end it.
+  if (&__sigaction != nullptr && this_process() != 1) {
     for (const int number : kSignals) {
       proxy(number);
     }
@@ -271,13 +291,7 @@ REFRAIN_HOOK void abort() noexcept {
 }
 
 REFRAIN_HOOK int sigaction(int number, const struct sigaction* action, struct sigaction* before) noexcept {
-  auto* const with = next.sigaction != nullptr ? next.sigaction : &__sigaction;
-  if (with == nullptr) {
-    errno = ENOSYS;
-    return -1;
-  }
-  const Aside aside(number);
-  return with(number, action, before);
+  return change(next.sigaction != nullptr ? next.sigaction : &__sigaction, number, action, before);
 }
 
 REFRAIN_HOOK Handler signal(int number, Handler handler) noexcept {
@@ -290,6 +304,22 @@ REFRAIN_HOOK Handler bsd_signal(int number, Handler handler) noexcept {
 
 REFRAIN_HOOK Handler __sysv_signal(int number, Handler handler) noexcept {
   return set_handler(next.sysv_signal, number, handler);
+}
+
+REFRAIN_HOOK Handler ssignal(int number, Handler handler) noexcept {
+  return set_handler(next.ssignal, number, handler);
+}
+
+REFRAIN_HOOK Handler sigset(int number, Handler handler) noexcept {
+  return set_handler(next.sigset, number, handler);
+}
+
+REFRAIN_HOOK int sigignore(int number) noexcept {
+  return change(next.sigignore, number);
+}
+
+REFRAIN_HOOK int siginterrupt(int number, int interrupts) noexcept {
+  return change(next.siginterrupt, number, interrupts);
 }
 
 }  // extern "C"

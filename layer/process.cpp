@@ -1,5 +1,9 @@
 #include "layer/process.h"
 
+#include <dlfcn.h>
+#include <link.h>
+
+#include <atomic>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -8,6 +12,7 @@
 #include "capture/file_recorder.h"
 #include "env/command_text.h"
 #include "env/log.h"
+#include "layer/start_up.h"
 
 namespace refrain::layer {
 namespace {
@@ -31,7 +36,29 @@ std::vector<std::string> command_line() {
   return words;
 }
 
+bool find_namespace() noexcept {
+  Dl_info info{};
+  link_map* map = nullptr;
+  Lmid_t space = LM_ID_BASE;
+  return ::dladdr1(reinterpret_cast<const void*>(&find_namespace), &info, reinterpret_cast<void**>(&map),
+                   RTLD_DL_LINKMAP) != 0 &&
+         ::dlinfo(map, RTLD_DI_LMID, &space) == 0 && space != LM_ID_BASE;
+}
+
 }  // namespace
+
+bool in_other_namespace(const char* api) noexcept {
+  static const bool other = find_namespace();
+  static std::atomic<bool> told{false};
+  if (other && !told.exchange(true)) {
+    static_cast<void>(start_up(api, [&] {
+      if (read_settings().mode != env::Mode::kOff) {
+        env::log_warning({api, ": a loader in a namespace of its own (dlmopen()) is not watched"});
+      }
+    }));
+  }
+  return other;
+}
 
 capture::Recorder* open_recorder(const env::Settings& settings) {
   if (settings.mode != env::Mode::kCapture) {

@@ -10,4 +10,9 @@ namespace refrain::layer {
 /// written. Lives as long as the process.
 [[nodiscard]] capture::Recorder* open_recorder(const env::Settings& settings);
 
+/// Whether this library was loaded into a namespace of its own (dlmopen()). There it has a second C library, and the
+/// first one, whose dynamic linker both use, does not know of our threads: none may be started. Said once in the log.
+/// `api`: for people.
+[[nodiscard]] bool in_other_namespace(const char* api) noexcept;
+
 }  // namespace refrain::layer

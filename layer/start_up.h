@@ -4,6 +4,7 @@
 
 #include <exception>
 
+#include "env/keep_errno.h"
 #include "env/log.h"
 #include "env/settings.h"
 
@@ -13,6 +14,7 @@ namespace refrain::layer {
 /// people, "CUDA".
 template <class Work>
 [[nodiscard]] bool start_up(const char* api, Work&& work) noexcept {
+  const env::KeepErrno keep;
   try {
     work();
     return true;

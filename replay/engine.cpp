@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "env/file_name.h"
+#include "env/keep_errno.h"
 #include "env/log.h"
 #include "env/mutex.h"
 #include "env/own_thread.h"
@@ -145,6 +146,7 @@ void Engine::flush_all_silently(const EntryPoint& entry_point) noexcept {
 }
 
 void Engine::adopt_queue(QueueSlot& slot) noexcept {
+  const env::KeepErrno keep;  // a profile is read, a socket opened
   slot.capabilities = inside_->context.backend.capabilities(slot.info);
   if (inside_->context.verification_pause != nullptr) {
     inside_->context.verification_pause->add(slot.info);

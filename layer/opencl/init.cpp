@@ -15,6 +15,7 @@
 #include "layer/opencl/layer.h"
 #include "layer/opencl/lifecycle.h"
 #include "layer/opencl/opencl_headers.h"
+#include "layer/process.h"
 #include "layer/start_up.h"
 
 #define REFRAIN_EXPORT extern "C" __attribute__((visibility("default")))
@@ -47,6 +48,9 @@ cl_int init(cl_uint entries, const cl_icd_dispatch* target_dispatch, cl_uint* en
   *entries_ret = entries;
   *dispatch_ret = target_dispatch;
   if (env::in_secure_process()) {  // loaders take the layer's name from the environment even there
+    return CL_SUCCESS;
+  }
+  if (in_other_namespace("OpenCL")) {
     return CL_SUCCESS;
   }
   failed = !start_up("OpenCL", [&] {

@@ -11,21 +11,7 @@
 
 #include "layer/elf_symbols.h"
 
-extern "C" int* __errno_location() noexcept;  // NOLINT(readability-identifier-naming): the C library's
-
 namespace refrain::layer::starter {
-
-/// The application may look at errno after a call.
-class KeepErrno {
- public:
-  KeepErrno() noexcept : value_(*__errno_location()) {}
-  ~KeepErrno() { *__errno_location() = value_; }
-  KeepErrno(const KeepErrno&) = delete;
-  KeepErrno& operator=(const KeepErrno&) = delete;
-
- private:
-  int value_;
-};
 
 /// dlopen() with RTLD_NOW, for good; null, and then why.
 void* open_library(const char* path, const char** why) noexcept;

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "env/keep_errno.h"
 #include "env/secure_process.h"
 #include "layer/own_bindings.h"
 #include "layer/starter/c_library.h"
@@ -82,7 +83,7 @@ int not_ready() noexcept {
 }
 
 void* first_call(std::uint32_t index) noexcept {
-  const KeepErrno keep;
+  const env::KeepErrno keep;
   refrain_own_bindings();
   const auto thread = static_cast<std::uintptr_t>(pthread_self());
   std::uintptr_t holder = 0;

@@ -180,6 +180,47 @@ const char* name_of_handler(void (*handler)(int)) {
   return handler == SIG_DFL ? "default" : handler == SIG_IGN ? "ignored" : handler == on_term ? "own" : "somebody's";
 }
 
+/// The calls that nobody should use any more.
+void older_calls(int number) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  std::printf(", %s", name_of_handler(::ssignal(number, on_term)));
+  std::printf(", %s", name_of_handler(::sigset(number, SIG_DFL)));
+  std::printf(", %s", name_of_handler(::sigset(number, SIG_DFL)));
+  ::siginterrupt(number, 1);
+  struct sigaction now {};
+  ::sigaction(number, nullptr, &now);
+  std::printf(", %s, flags %x", name_of_handler(now.sa_handler), static_cast<unsigned>(now.sa_flags));
+  ::sigignore(number);
+  std::printf(", %s", name_of_handler(::signal(number, SIG_DFL)));
+#pragma GCC diagnostic pop
+}
+
+/// Of the whole program nothing changes errno but the driver, which leaves 0 alone here or does so without us as well.
+int errors() {
+  errno = 0;
+  Work work;
+  std::printf("after the start %d\n", errno);
+  for (int i = 0; i < 20; ++i) {
+    errno = 0;
+    work.loops(30);
+    if (errno != 0) std::printf("loop %d: %d\n", i, errno);
+    ::usleep(2000);
+  }
+  print("result", work.result());
+  return 0;
+}
+
+/// As the first process of a container, a signal that it has no handler for is not delivered to it.
+int first_process() {
+  Work work;
+  work.loops();
+  ::kill(::getpid(), SIGTERM);
+  work.loops();
+  print("result", work.result());
+  return ::getpid() == 1 ? 0 : 1;
+}
+
 int signals() {
   Work work;
   work.loops();
@@ -192,6 +233,9 @@ int signals() {
     std::printf(", %s", name_of_handler(::signal(number, SIG_IGN)));
     std::printf(", %s", name_of_handler(::signal(number, SIG_DFL)));
     struct sigaction before {};
+    ::sigaction(number, &now, &before);
+    std::printf(", %s", name_of_handler(before.sa_handler));
+    older_calls(number);
     ::sigaction(number, &now, &before);
     std::printf(", %s\n", name_of_handler(before.sa_handler));
   }
@@ -234,6 +278,8 @@ int main(int count, char** words) {
   if (what == "workers") return workers(argument);
   if (what == "forked") return forked(argument);
   if (what == "signals") return signals();
+  if (what == "errors") return errors();
+  if (what == "first-process") return first_process();
   if (what == "usr1") return unexpected(SIGUSR1);
   if (what == "usr2") return unexpected(SIGUSR2);
   return 2;

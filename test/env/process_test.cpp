@@ -326,6 +326,50 @@ TEST_CASE("signals: the program reads and sets what it would without Refrain", "
   CHECK(count(result.errors, "report (") == 1);
 }
 
+TEST_CASE("signals: one that the first process of a container does not expect is not delivered", "[promise-7]") {
+  const Words alone{"/usr/bin/unshare", "--user", "--map-root-user", "--pid", "--fork"};
+  if (child::run(
+          [&] {
+            Words look = alone;
+            look.emplace_back("/bin/true");
+            return look;
+          }(),
+          {"PATH=/usr/bin:/bin"}, 20)
+          .exit_code != 0) {
+    WARN("process namespaces are not to be had here");
+    return;
+  }
+  const std::string api = any_api();
+  Words command = alone;
+  command.insert(command.end(), {kPrograms.at(api), "first-process"});
+  const Result bare = run(api, command);
+  Words with{REFRAIN, "run", "--observe", "--"};
+  with.insert(with.end(), command.begin(), command.end());
+  const Result result = run(api, with);
+  CAPTURE(api);
+  SHOW(result);
+  CHECK(bare.exit_code == 0);
+  CHECK(result.exit_code == 0);
+  CHECK(result.output == bare.output);
+  const std::string told = "info:   submissions ";
+  const std::size_t place = result.errors.find(told);
+  REQUIRE(place != std::string::npos);
+  CHECK(std::stoul(result.errors.substr(place + told.size())) >= 4800);  // those behind the signal as well
+}
+
+TEST_CASE("errors: errno is what the driver leaves there", "[promise-7]") {
+  const std::string api = any_api();
+  const Result bare = plain(api, {"errors"});
+  const refrain::test::ScratchFolder folder;
+  for (const Words& options : {Words{}, Words{"--no-gate"}, Words{"--observe"}, Words{"-o", folder.file("x.rfn")},
+                               Words{"--profile", folder.file("p")}}) {
+    const Result result = refrain(api, options, {"errors"});
+    CAPTURE(api, options);
+    SHOW(result);
+    CHECK(result.output == bare.output);
+  }
+}
+
 TEST_CASE("signals: one that would end the program ends it, unless the user wants reports by it", "[promise-7]") {
   const std::string api = any_api();
   for (const char* number : {"usr1", "usr2"}) {

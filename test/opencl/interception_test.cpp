@@ -18,14 +18,14 @@ namespace {
 /// A copy of the layer under a name of its own, so that each test has one that was never initialised.
 class Layer {
  public:
-  explicit Layer(const char* mode = "replay") {
+  explicit Layer(const char* mode = "replay", Lmid_t space = LM_ID_BASE) {
     static int number = 0;
     setenv("REFRAIN_MODE", mode, 1);
     unsetenv("REFRAIN_DOCTOR_FD");
     path_ = std::filesystem::temp_directory_path() /
             ("refrain-interception-" + std::to_string(getpid()) + "-" + std::to_string(number++) + ".so");
     std::filesystem::copy_file(REFRAIN_LAYER_FILE, path_);
-    library_ = dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL);
+    library_ = dlmopen(space, path_.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library_ == nullptr) {
       FAIL(dlerror());
     }
@@ -214,6 +214,20 @@ TEST_CASE("switched off, it is not there", "[promise-7]") {
   REQUIRE(layer.init(kKnown, as_dispatch(table), &entries, &ours) == CL_SUCCESS);
   CHECK(entries == kKnown);
   CHECK(ours == as_dispatch(table));
+}
+
+TEST_CASE("beside a second C library it is not there", "[promise-7]") {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  WARN("a sanitizer's library works in the first namespace only");
+#else
+  const Layer layer("replay", LM_ID_NEWLM);
+  const Table table = filled(kKnown);
+  cl_uint entries = 0;
+  const cl_icd_dispatch* ours = nullptr;
+  REQUIRE(layer.init(kKnown, as_dispatch(table), &entries, &ours) == CL_SUCCESS);
+  CHECK(entries == kKnown);
+  CHECK(ours == as_dispatch(table));
+#endif
 }
 
 TEST_CASE("it tells refrain doctor that it is in") {

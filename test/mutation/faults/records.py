@@ -234,7 +234,7 @@ FAULTS = [
     Fault("level-zero-activated-twice", "env/level_zero_environment.cpp",
           old="if (lookup(kActive)) return result;", new="", statement=True, promise=7,
           seen="After a refrain run inside another one children that are not followed have the validation layer on."),
-    Fault("errno-changed-by-the-log", "env/log.cpp",
+    Fault("errno-changed-by-the-log", "env/keep_errno.h",
           old="errno = value_;", new="", statement=True, promise=7,
           seen="A program that looks at errno after a GPU call finds an error of the log's write (a full disk)."),
     Fault("what-was-closed-is-standard-error", "env/log.cpp",
