@@ -1,23 +1,9 @@
 #include "capture/lane_writer.h"
 
 #include <algorithm>
-#include <array>
 
 namespace refrain::capture {
 namespace {
-
-/// What to call a submission that is a host call as well. Static lifetime, as host calls' names have.
-const char* blocking_name_of(OperationKind kind) {
-  // Never destroyed: the last lanes are drained by an exit handler, when statics may be gone already.
-  static const auto& names = *[] {
-    auto* made = new std::array<std::string, kOperationKindCount>;
-    for (std::size_t i = 0; i < made->size(); ++i) {
-      (*made)[i] = "blocking " + std::string(name_of(static_cast<OperationKind>(i)));
-    }
-    return made;
-  }();
-  return names[std::min<std::size_t>(static_cast<std::size_t>(kind), names.size() - 1)].c_str();
-}
 
 HistoryItem occurrence(GraphDeduplicator::Place place, std::span<const OperationView> operations,
                        std::uint32_t ended_by, std::uint64_t end_ns) {

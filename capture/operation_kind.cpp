@@ -1,5 +1,8 @@
 #include "capture/operation_kind.h"
 
+#include <algorithm>
+#include <string>
+
 namespace refrain::capture {
 
 std::string_view name_of(OperationKind kind) noexcept {
@@ -39,6 +42,18 @@ std::string_view name_of(OperationKind kind) noexcept {
                                                                               "pointer fill rect"};
   const auto index = static_cast<std::size_t>(kind);
   return index < names.size() ? names[index] : names[0];
+}
+
+const char* blocking_name_of(OperationKind kind) noexcept {
+  // Never destroyed: the last lanes are drained by an exit handler, when statics may be gone already.
+  static const auto& names = *[] {
+    auto* made = new std::array<std::string, kOperationKindCount>;
+    for (std::size_t i = 0; i < made->size(); ++i) {
+      (*made)[i] = "blocking " + std::string(name_of(static_cast<OperationKind>(i)));
+    }
+    return made;
+  }();
+  return names[std::min<std::size_t>(static_cast<std::size_t>(kind), names.size() - 1)].c_str();
 }
 
 int word_count_of(OperationKind kind) noexcept {

@@ -56,6 +56,10 @@ inline constexpr std::uint16_t kOperationKindCount = 34;
 /// Short lower-case name ("kernel", "copy buffer"); "unknown" for a number out of range.
 std::string_view name_of(OperationKind kind) noexcept;
 
+/// What to call a submission that is a host call as well, because the program waits for it: "blocking read buffer". Of
+/// static lifetime, as host calls' names are.
+const char* blocking_name_of(OperationKind kind) noexcept;
+
 namespace words {
 
 using Three = std::array<std::uint64_t, 3>;

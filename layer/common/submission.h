@@ -5,6 +5,9 @@
 // An API's own call is an Operation, which need not have all of these (PlainOperation):
 //
 //   entry_point(), blocks()        of the call; whether it returns only when the work is done
+//   cuts_as()                      what to call it where it blocks and so ends its stretch (a capture says the same of
+//   it:
+//                                  capture::kBlocking); null: it does not
 //   look(running)                  flushes what other threads hold for its queue and for what it waits for, and says
 //                                  what it is
 //   changes()                      StateChanges::begun() before look() asked for what setters have set
@@ -53,6 +56,7 @@ template <class P, class Issue>
 /// For an Operation with nothing to say about some of this.
 struct PlainOperation {
   static bool blocks() noexcept { return false; }
+  static const char* cuts_as() noexcept { return nullptr; }
   static void decided(const replay::Lane& /*lane*/, replay::Verdict /*verdict*/, std::uint64_t /*number*/) noexcept {}
   static void not_described() noexcept {}
   static void record(const capture::OperationView& /*view*/) noexcept {}
@@ -79,6 +83,9 @@ template <class P, class Operation>
   P::answer(status, reported);
   operation.answered(status, reported);
   if (operation.blocks()) {
+    if (const char* const cut = status == Status{} ? operation.cuts_as() : nullptr; cut != nullptr) {
+      lane.blocking_cut(cut);
+    }
     lane.host_call_done(operation.entry_point(), true);
     P::waited();
   }

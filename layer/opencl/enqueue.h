@@ -138,6 +138,9 @@ class Operation : public common::PlainOperation {
 
   [[nodiscard]] const replay::EntryPoint& entry_point() const noexcept { return call_.entry_point; }
   [[nodiscard]] bool blocks() const noexcept { return call_.blocks(); }
+  [[nodiscard]] const char* cuts_as() const noexcept {
+    return blocks() ? capture::blocking_name_of(call_.kind) : nullptr;
+  }
   [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
 
   replay::Submission look(replay::Engine& running) noexcept {

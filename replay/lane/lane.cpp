@@ -49,10 +49,6 @@ class REFRAIN_SCOPED_CAPABILITY LockWhileHolding {
   LaneLock* lock_;
 };
 
-/// A thread that lives until the process ends leaves what it has learnt in between: after so many stretches, and each
-/// time four times as many.
-constexpr std::uint64_t kFirstProfile = 64;  // limit: of what copying it costs
-
 }  // namespace
 
 Lane::Lane(LaneContext& context, std::uint64_t number)
@@ -175,7 +171,9 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
   const bool was_holding = held_.any();
   const LockWhileHolding lock(held_, was_holding);
   prediction_.drain();
-  counters_.cut_by.add(why);
+  if (front().sequence != blocked_ && !is_dormant()) {  // that has ended its stretch by itself
+    counters_.cut_by.add(why);
+  }
   for (const Action& action : matcher_.cut(identity, waits)) {
     submitter_.apply(action);
   }
@@ -224,35 +222,6 @@ Prediction::Parts Lane::parts(LaneContext& context) noexcept {
   return error;
 }
 
-void Lane::learn_from_profile() noexcept {
-  if (!replaying_ || !context_.profile.ready() || front().sequence != 0) {
-    return;
-  }
-  try {
-    if (const auto known = context_.profile.take(number_)) {
-      tuner_.learn(known->pace);  // by which patterns are divided
-      intervals_.learn(known->intervals);
-      use_plan(intervals_.plan());
-      note_chunks(ChunkChange::Why::kProfile);
-      matcher_.learn(known->patterns);
-    }
-  } catch (const std::exception& error) {
-    env::log_warning({"the profile is not used: ", error.what()});
-  }
-}
-
-void Lane::leave_profile() noexcept {
-  if (!replaying_ || !context_.profile.wanted()) {
-    return;
-  }
-  profile_due_ = std::max(counters_.cuts.get(), kFirstProfile) * 4;
-  try {
-    context_.profile.keep({number_, matcher_.known(), tuner_.known(), intervals_.known()});
-  } catch (const std::exception&) {
-    // No memory: the next run learns it again.
-  }
-}
-
 /// A host call after a failure.
 int Lane::leave() noexcept {
   if (front().engine->abandoned.load(std::memory_order_relaxed)) {
@@ -260,6 +229,13 @@ int Lane::leave() noexcept {
   }
   flush(false);
   return take_error();
+}
+
+void Lane::blocking_cut(const char* name) noexcept {
+  if (!inside_lane && active() && !is_dormant()) {
+    blocked_ = front().sequence;
+    counters_.cut_by.add(name);
+  }
 }
 
 [[gnu::hot]] void Lane::host_call_done(const EntryPoint& /*entry_point*/, bool waited) noexcept {

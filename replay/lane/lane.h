@@ -152,6 +152,9 @@ class alignas(64) Lane {
 
   /// Flushes what this lane holds. Returns the first error of the held work.
   int host_call(const EntryPoint& entry_point) noexcept REFRAIN_EXCLUDES(held_right);
+  /// After issued(), where the newest submission itself returned only when its work was done: that ends its stretch as
+  /// a host call does, and is counted as one of that name (of static lifetime).
+  void blocking_cut(const char* name) noexcept;
   /// The host call returned; `waited`: it waited for the device (this ends a measured interval).
   void host_call_done(const EntryPoint& entry_point, bool waited) noexcept;
 
@@ -238,6 +241,10 @@ class alignas(64) Lane {
   [[nodiscard]] const ChunkGraphs& graphs() const noexcept { return graphs_; }
 
  private:
+  /// A thread that lives until the process ends leaves what it has learnt in between: after so many stretches, and each
+  /// time four times as many.
+  static constexpr std::uint64_t kFirstProfile = 64;  // limit: of what copying it costs
+
   [[nodiscard]] LaneFront& front() noexcept { return prediction_.front(); }
   [[nodiscard]] const LaneFront& front() const noexcept { return prediction_.front(); }
   [[nodiscard]] bool active() const noexcept { return front().engine->active.load(std::memory_order_relaxed); }
@@ -291,6 +298,7 @@ class alignas(64) Lane {
   std::uint64_t seen_end_ = 0;                        ///< the watchdog's, see rested()
   bool waited_ = false;                               ///< at the end of an interval, ever
   std::uint32_t plan_ = 0;                            ///< in which intervals are divided now
+  std::uint64_t blocked_ = 0;                         ///< the last submission that blocking_cut() told of
   std::uint64_t profile_due_;                         ///< so many stretches until leave_profile() next
   std::uint64_t times_ready_ = 0;                     ///< GraphEntry::times_ready() when graphs were last suspended
 };

@@ -39,14 +39,19 @@ class NamedCounts {
       }
     }
   }
-  void collect(std::map<std::string, std::uint64_t>& into) const {
+  /// Returns how much that was in all.
+  std::uint64_t collect(std::map<std::string, std::uint64_t>& into) const {
+    std::uint64_t all = 0;
     for (std::size_t i = 0; i < kMost; ++i) {
       const char* name = names_[i].load(std::memory_order_acquire);
       if (name == nullptr) {
-        return;
+        break;
       }
-      into[name] += counts_[i].get();
+      const std::uint64_t count = counts_[i].get();
+      into[name] += count;
+      all += count;
     }
+    return all;
   }
 
  private:
@@ -70,11 +75,11 @@ struct LaneCounters {
   Counter unholdable;   ///< of all names in unholdable_by
   Counter dormant;      ///< not looked at, because nothing had paid for a long time
   Counter stopped;      ///< not looked at, because Refrain was stopped
-  Counter cuts;         ///< host calls that ended a stretch
+  Counter cuts;         ///< stretches that have ended, but for those that a blocking submission ended
   Counter verified, unverified, differences;
   Counter compared;  ///< bytes, of those verified
   NamedCounts unholdable_by;
-  NamedCounts cut_by;
+  NamedCounts cut_by;     ///< stretches by what ended them
   NamedCounts unchecked;  ///< verify mode: replays that could not be checked, and why
 
   /// What was held, and is not any more.

@@ -44,6 +44,13 @@ struct Rig {
     asked = may_ask;
     return {kept.token, kept.unholdable};
   }
+  /// As a layer does it with a call that submits and waits.
+  void submit_and_wait(capture::Token token) {
+    CHECK(submit(token, "it blocks") == 0);
+    engine->lane().blocking_cut("blocking read buffer");
+    engine->lane().host_call_done(kRead, true);
+  }
+  static constexpr EntryPoint kRead{"read"};
   void wait(const EntryPoint& entry_point) {
     CHECK(engine->lane().host_call(entry_point) == 0);
     engine->lane().host_call_done(entry_point, true);
@@ -207,6 +214,19 @@ TEST_CASE("a capture is told where a lane's stretches end without a host call") 
   std::thread([&] { program.submit(capture::OperationKind::kKernel); }).join();
   program.submit(capture::OperationKind::kKernel);
   CHECK(program.listener.cuts.back() == kHandedOff);
+}
+
+TEST_CASE("a submission that the program waits for ends its stretch, and a wait behind it ends none") {
+  Rig rig(GENERATE(env::Mode::kObserve, env::Mode::kCapture, env::Mode::kReplay));
+  for (int i = 0; i < 3; ++i) {
+    rig.submit(7);
+    rig.submit_and_wait(8);
+    rig.wait(kWait);
+  }
+  rig.submit(7);
+  rig.wait(kWait);
+  CHECK(rig.report()["cut_by"] == nlohmann::json{{"blocking read buffer", 3}, {"wait", 1}});
+  CHECK(rig.report()["cuts"] == 4);
 }
 
 TEST_CASE("a report counts every submission of its thread, and of threads that ended") {

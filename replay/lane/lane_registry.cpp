@@ -45,7 +45,6 @@ void add_counters(ReportData& totals, const LaneCounters& counters) {
   totals.taken_back += counters.taken_back.get();
   totals.dormant += counters.dormant.get();
   totals.stopped += counters.stopped.get();
-  totals.cuts += counters.cuts.get();
   totals.verified += counters.verified.get();
   totals.unverified += counters.unverified.get();
   totals.compared += counters.compared.get();
@@ -64,7 +63,7 @@ void add(ReportData& totals, const Lane& lane, std::size_t most) {
   ++totals.lanes;
   add_counters(totals, counters);
   counters.unholdable_by.collect(totals.unholdable);
-  counters.cut_by.collect(totals.cut_by);
+  totals.cuts += counters.cut_by.collect(totals.cut_by);
   counters.unchecked.collect(totals.unchecked);
   if (tuner.call_ns() != 0 && totals.times.size() < most) {
     totals.times.push_back({tuner.call_ns(), tuner.hold_cost_ns()});
