@@ -132,6 +132,12 @@ class GraphEntry final : public Declinable {
     }
     return false;
   }
+  /// What with_executable() gave was launched, and did what eager execution does: one more replay of this graph.
+  void launched_checked() noexcept {
+    const env::MutexLock guard(mutex_);
+    ++totals_.launched;
+    misses_ = misses_ == 0 ? 0 : misses_ - 1;
+  }
   [[nodiscard]] Verification& verification() noexcept { return verification_; }
   void declined_by_interval(std::uint64_t eager_ns, std::uint64_t replay_ns) override;
   /// Never replay it again.

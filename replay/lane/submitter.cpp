@@ -233,6 +233,7 @@ bool Submitter::launch_verified(const std::shared_ptr<GraphEntry>& entry) {
     case Verified::kEqual:
       counters_.verified.add();
       entry->verification().equal();
+      entry->launched_checked();
       counters_.compared.add(result.compared);
       count_replayed(views_.size(), native);
       break;
