@@ -1,5 +1,5 @@
 // What is made of cl_khr_command_buffer_mutable_dispatch: which changes of recorded launches a device offers, which of
-// them Refrain has a use for, and what one more would free. Without a vendor's header, for `refrain doctor`.
+// them Refrain has a use for, and what the others cost. Without a vendor's header, for `refrain doctor`.
 #pragma once
 
 #include <cstdint>
@@ -43,12 +43,11 @@ inline constexpr std::uint64_t kKnownUpdates = kUpdateOffset | kUpdateGlobalSize
                            : arguments        ? "arguments are"
                            : sizes            ? "global_size is"
                                               : "nothing is";
-  const std::string free =
-      !arguments && !sizes ? "; with arguments, launches with new ones would need no recording of their own"
-      : !arguments         ? "; with arguments, launches with new ones would need no recording of their own, either"
-      : !sizes             ? "; with global_size, kernels whose sizes keep changing would need no recording for each"
-                           : "";
-  return used + " used" + free;
+  const std::string missing =
+      !arguments ? ": a recorded graph keeps its arguments, so that what has new ones each time is not replayed"
+      : !sizes   ? ": recorded graphs are given new ones, but each global size needs a graph of its own"
+                 : "";
+  return used + " used" + missing;
 }
 
 }  // namespace refrain::backends::opencl

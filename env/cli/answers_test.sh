@@ -26,7 +26,7 @@ for program in "$@"; do
   for run in 1 2; do
     "$refrain" run --report-file "$run.json" -- "${command[@]}" >out 2>&1
     grep '^\[refrain\]' out >report
-    answers 'report \(replay, opencl, .* (saved about .* of|no time was saved(:|, though)|nothing was replayed: |% of the submissions were replayed; )' report
+    answers 'report \(replay, opencl, .* (saved about .* of|(no|hardly any) time was saved(:|, though)|(nothing|hardly anything) was replayed|% of the submissions were replayed; )' report
   done
   "$refrain" run -o app.rfn -- "${command[@]}" >/dev/null 2>&1
   "$refrain" dump --explain app.rfn >why

@@ -72,7 +72,7 @@ nlohmann::json intervals_of(const nlohmann::json& report) {
     return result;
   }
   for (const nlohmann::json& interval : report["sync_intervals"]) {
-    nlohmann::json row = taken(interval, {"submissions", "seen", "eager_us", "plan"}, {"state"});
+    nlohmann::json row = taken(interval, {"submissions", "seen", "eager_us", "plan"}, {"state", "reason"});
     const std::size_t plan = row["plan"].is_number_unsigned() ? row["plan"].get<std::size_t>() : kMostRows;
     row["with_us"] = 0;
     if (interval.is_object() && interval.contains("plans") && interval["plans"].is_array() &&

@@ -98,8 +98,7 @@ std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
                                     (known ? interval.replay : interval.whole)[interval.plan].low());
       }
       if (declined_.size() < kMostDeclined) {
-        declined_.push_back(summary_of(found->second));
-        declined_.back().state = IntervalSummary::State::kDeclined;
+        declined_.push_back(declined_summary_of(found->second));
       }
       known_.erase(found);
     }

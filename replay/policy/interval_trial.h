@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -42,6 +43,7 @@ struct IntervalSummary {
   std::uint64_t saved_ns = 0;  ///< by all that ran with graphs, each by what was concluded last before it
   std::array<Plan, kChunkPlans> plans;
   std::uint32_t plan = 0;  ///< of dividing it, chosen or on trial
+  std::string reason;      ///< of its state, where the times above do not say it; empty: none is needed
 };
 
 /// What was concluded of an interval, for another run of the program.
@@ -257,6 +259,7 @@ class IntervalTrial {
   void count_passed() noexcept REFRAIN_REQUIRES(mutex_);
   void make_room() REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] IntervalSummary summary_of(const Known& interval) const;
+  [[nodiscard]] IntervalSummary declined_summary_of(const Known& interval) const;
 
   bool enabled_ = false;
   std::uint32_t plans_ = 1;

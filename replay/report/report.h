@@ -26,15 +26,15 @@ struct ReportData {
   std::string backend;
   double seconds = 0;
   std::uint64_t lanes = 0, submissions = 0, replayed = 0, between = 0, predicted = 0, launches = 0, followed = 0,
-                recorded = 0, held_issued = 0, not_ready = 0, expired = 0, taken_back = 0, dormant = 0, stopped = 0, cuts = 0,
-                verified = 0, unverified = 0, differences = 0, compared = 0;
+                recorded = 0, held_issued = 0, not_ready = 0, expired = 0, taken_back = 0, dormant = 0, stopped = 0,
+                cuts = 0, verified = 0, unverified = 0, differences = 0, compared = 0;
   std::map<std::string, std::uint64_t> unholdable;  ///< reason → submissions
   std::map<std::string, std::uint64_t> cut_by;      ///< entry point → stretches it ended
   std::map<std::string, std::uint64_t> unchecked;   ///< reason → replays that verify could not check
   std::vector<std::string> notes;                   ///< Backend::notes()
   std::vector<GraphEntry::Summary> graphs;
   std::vector<std::string> devices;  ///< their names, as graphs number them
-  GraphCache::Gone graphs_gone;  ///< what is not among them any more
+  GraphCache::Gone graphs_gone;      ///< what is not among them any more
   std::vector<IntervalSummary> intervals;
   std::vector<RegionSummary> regions;
   std::vector<LaneRuns> timeline;

@@ -26,7 +26,25 @@ TEST_CASE("report: of intervals only those are told that were measured with grap
   CHECK_THAT(report_text(data), Contains("from the first submission") && !Contains("101 submissions") &&
                                     !Contains("102 submissions") &&
                                     Contains("103 submissions, seen 1 times, on trial: 3.0 us eagerly, 2.0 us with "
-                                             "graphs (1.50x)"));
+                                             "graphs (1.50x)\n"));
+  data.intervals.back().reason = "it did not come often";
+  CHECK_THAT(report_text(data), Contains("graphs (1.50x); it did not come often\n"));
+}
+
+TEST_CASE("report: where every graph was declined, no interval is said to replay") {
+  ReportData data;
+  data.mode = "replay";
+  IntervalSummary& interval = data.intervals.emplace_back();
+  interval.state = IntervalSummary::State::kReplaying;
+  interval.eager_ns = interval.plans[0].ns = 1000;
+  data.graphs.resize(2);
+  data.graphs[0].state = GraphEntry::State::kBypassing;
+  CHECK_THAT(report_text(data), Contains("seen 0 times, replaying: ") && Contains("1 declined in the end"));
+  data.graphs[1].state = GraphEntry::State::kBypassing;
+  CHECK_THAT(report_text(data), Contains("seen 0 times, declined: ") && Contains("(1.00x); its graphs were declined"));
+  const auto told = nlohmann::json::parse(report_json(data))["sync_intervals"][0];
+  CHECK(told["state"] == "declined");
+  CHECK_THAT(told["reason"].get<std::string>(), Contains("its graphs were declined"));
 }
 
 TEST_CASE("report: replays that verify found to differ are among those that it checked") {
@@ -38,9 +56,13 @@ TEST_CASE("report: replays that verify found to differ are among those that it c
   CHECK_THAT(report_text(data), Contains("verify checked 7 replays, 2 differences; 3 could not be checked"));
 }
 
-TEST_CASE("report: notes on devices are told as they are, in the text and as JSON") {
+TEST_CASE("report: what devices can change of graphs is told where that keeps something from being replayed") {
   ReportData data;
+  data.mode = "replay";
   data.notes = {"a device: mutable dispatch offers arguments; arguments are used"};
+  data.graphs.resize(2);
+  CHECK_THAT(report_text(data), !Contains("mutable dispatch"));
+  data.graphs[1].decline = GraphEntry::Decline::kArguments;
   CHECK_THAT(report_text(data), Contains("  a device: mutable dispatch offers arguments; arguments are used\n"));
   CHECK(nlohmann::json::parse(report_json(data))["notes"] == data.notes);
 }
@@ -74,8 +96,28 @@ TEST_CASE("report: where nothing is replayed, there are no graphs, but what repe
   data.submissions = 100;
   data.followed = 80;
   const std::string text = report_text(data);
-  CHECK_THAT(text, Contains("80 % repeat") && Contains("80  80.0 %  repeats: replay would make graphs of it"));
-  CHECK_THAT(text, !Contains("repeating stretches") && !Contains("declined"));
+  CHECK_THAT(text, Contains("80 % are in stretches that repeat") && Contains("80  80.0 %  in stretches that repeat: "));
+  // What of that can be graphed only the matcher knows, which `refrain dump` asks.
+  CHECK_THAT(text,
+             Contains("refrain dump tells of a capture what of it can be graphed") && !Contains("would make graphs"));
+  CHECK_THAT(text, !Contains("repeating stretches") && !Contains("declined") && !Contains("building and trying"));
+}
+
+TEST_CASE("report: what was saved is told if it is something, and not called unknown then") {
+  ReportData data;
+  data.mode = "replay";
+  data.seconds = 8;
+  data.submissions = data.replayed = 100;
+  GraphEntry::Summary& graph = data.graphs.emplace_back();
+  CHECK_THAT(report_text(data), Contains("what that saved was not measured") && !Contains(" less\n"));
+  graph.launched = 10;
+  graph.eager_ns = graph.replay_ns = 5000;
+  graph.saved_ns = 1000;  // would be told as 0.0 ms
+  CHECK_THAT(report_text(data), Contains("to submit them took no less time; whether") && !Contains(" less\n"));
+  graph.saved_ns = 2'000'000;
+  CHECK_THAT(report_text(data), Contains("to submit them took about 2.0 ms less; whether the program was done sooner "
+                                         "was not measured\n") &&
+                                    Contains("launches; to submit them took 2.0 ms less\n"));
 }
 
 TEST_CASE("report: what graphs do on each device is told where there are several") {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "replay/report/report_facts.h"
+
 namespace refrain::replay {
 namespace {
 
@@ -38,6 +40,23 @@ Intervals sum_of(const std::vector<IntervalSummary>& intervals) {
   return sum;
 }
 
+/// Why the gates declined it: each of them has measured something else. Empty: they did not.
+std::string measured_against(const GraphEntry::Summary& graph) {
+  if (graph.decline == GraphEntry::Decline::kCost) {
+    const std::string times =
+        graph.eager_ns == 0 || graph.replay_ns == 0
+            ? ""
+            : fmt::format(": {:.1f} us eagerly, {:.1f} us as a graph", us(graph.eager_ns), us(graph.replay_ns));
+    return "what repeats is not cheaper to submit as a graph" + times;
+  }
+  if (graph.decline == GraphEntry::Decline::kInterval) {
+    return "what repeats is not done sooner with graphs: submissions and the wait behind them took " +
+           fmt::format("{:.1f} us eagerly, {:.1f} us with graphs", us(graph.interval_eager_ns),
+                       us(graph.interval_replay_ns));
+  }
+  return "";
+}
+
 /// Of the stretches that were declined, or not ready.
 std::string why_declined(const ReportData& data) {
   const GraphEntry::Summary* heaviest = nullptr;
@@ -52,10 +71,8 @@ std::string why_declined(const ReportData& data) {
   if (heaviest == nullptr) {
     return "the program ended before what repeats had been tried";
   }
-  if (heaviest->decline == GraphEntry::Decline::kCost || heaviest->decline == GraphEntry::Decline::kInterval) {
-    return "what repeats is not faster in graphs: the device is what takes the time, not the submissions";
-  }
-  return "most of what repeats was declined: " + heaviest->reason;
+  const std::string measured = measured_against(*heaviest);
+  return measured.empty() ? "most of what repeats was declined: " + heaviest->reason : measured;
 }
 
 /// What keeps most submissions from being replayed.
@@ -85,6 +102,20 @@ std::string obstacle(const ReportData& data) {
   return why;
 }
 
+/// What is known of the time that replays saved, where no whole interval was measured.
+std::string submission_text(const ReportData& data) {
+  const bool measured = std::ranges::any_of(data.graphs, [](const GraphEntry::Summary& graph) {
+    return graph.launched != 0 && graph.eager_ns != 0 && graph.replay_ns != 0;
+  });
+  const std::uint64_t saved = submission_saved_ns(data);
+  if (!measured && saved == 0) {
+    return "what that saved was not measured";
+  }
+  return fmt::format(
+      "to submit them took {}; whether the program was done sooner was not measured",
+      saved == 0 ? "no less time" : fmt::format("about {} less", time_text(1e-9 * static_cast<double>(saved))));
+}
+
 }  // namespace
 
 std::string verdict_of(const ReportData& data) {
@@ -97,30 +128,47 @@ std::string verdict_of(const ReportData& data) {
                                  : fmt::format("{} replays are proven equal to eager execution", data.verified);
   }
   if (data.mode != "replay") {
-    return fmt::format("{} submissions were watched, of which {:.0f} % repeat; nothing is replayed in this mode",
-                       data.submissions,
-                       100 * share(static_cast<double>(data.followed), static_cast<double>(data.submissions)));
+    return fmt::format(
+        "{} submissions were watched, of which {:.0f} % are in stretches that repeat; nothing is replayed "
+        "in this mode",
+        data.submissions, 100 * share(static_cast<double>(data.followed), static_cast<double>(data.submissions)));
+  }
+  if (data.replayed == 0) {
+    return "nothing was replayed: " + obstacle(data);
   }
   const double replayed = share(static_cast<double>(data.replayed), static_cast<double>(data.submissions));
   if (replayed < kNothing) {
-    return "nothing was replayed: " + obstacle(data);
+    return fmt::format("hardly anything was replayed ({} of {} submissions): {}", data.replayed, data.submissions,
+                       obstacle(data));
   }
   const Intervals intervals = sum_of(data.intervals);
-  if (intervals.saved >= kNothing * data.seconds) {
+  if (intervals.measured && intervals.saved >= kNothing * data.seconds) {
     const double without = data.seconds + intervals.saved;
     return fmt::format("saved about {} of {} ({:.0f} %)", time_text(intervals.saved), time_text(without),
                        100 * share(intervals.saved, without));
   }
+  const char* const saved = intervals.saved > 0 ? "hardly any time was saved" : "no time was saved";
   if (intervals.measured && replayed < kMostly) {  // on trial, say
-    return "no time was saved: " + obstacle(data);
+    return fmt::format("{}: {}", saved, obstacle(data));
   }
   if (intervals.measured) {
-    return fmt::format("no time was saved, though {:.0f} % of the submissions were replayed: the rest takes the time",
-                       100 * replayed);
+    return fmt::format(
+        "{}, though {:.0f} % of the submissions were replayed: up to the end of each wait the program "
+        "takes about as long without graphs",
+        saved, 100 * replayed);
   }
   const std::string known =
-      fmt::format("{:.0f} % of the submissions were replayed; what that saved was not measured", 100 * replayed);
+      fmt::format("{:.0f} % of the submissions were replayed; {}", 100 * replayed, submission_text(data));
   return replayed < kMostly ? known + "; most of the rest: " + obstacle(data) : known;
+}
+
+std::uint64_t submission_saved_ns(const ReportData& data) {
+  constexpr std::uint64_t kLeast = 50'000;  // limit: less is noise, and would be shown as nothing
+  std::uint64_t saved = data.graphs_gone.saved_ns;
+  for (const GraphEntry::Summary& graph : data.graphs) {
+    saved += graph.saved_ns;
+  }
+  return saved < kLeast ? 0 : saved;
 }
 
 }  // namespace refrain::replay

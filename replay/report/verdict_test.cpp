@@ -56,8 +56,23 @@ TEST_CASE("verdict: where nothing was replayed, what kept most of it") {
   graph.state = GraphEntry::State::kBypassing;
   graph.reason = "an argument changes";
   CHECK_THAT(verdict_of(data), Contains("declined: an argument changes"));
+  // Each gate has measured something else, and only that is said.
+  graph.decline = GraphEntry::Decline::kCost;
+  graph.eager_ns = 21'400;
+  graph.replay_ns = 63'700;
+  CHECK_THAT(verdict_of(data), Equals("nothing was replayed: what repeats is not cheaper to submit as a graph: 21.4 us "
+                                      "eagerly, 63.7 us as a graph"));
   graph.decline = GraphEntry::Decline::kInterval;
-  CHECK_THAT(verdict_of(data), Contains("the device is what takes the time"));
+  graph.interval_eager_ns = 509'900;
+  graph.interval_replay_ns = 516'500;
+  CHECK_THAT(verdict_of(data), Equals("nothing was replayed: what repeats is not done sooner with graphs: submissions "
+                                      "and the wait behind them took 509.9 us eagerly, 516.5 us with graphs"));
+}
+
+TEST_CASE("verdict: a few replays are not called none") {
+  ReportData data = replayed(11, 192'930);
+  data.unholdable["it does this"] = 192'000;
+  CHECK_THAT(verdict_of(data), Equals("hardly anything was replayed (11 of 192930 submissions): it does this"));
 }
 
 TEST_CASE("verdict: where little was replayed, and not measured, what kept most of the rest") {
@@ -70,7 +85,7 @@ TEST_CASE("verdict: where little was replayed, and not measured, what kept most 
   graph.state = GraphEntry::State::kBypassing;
   graph.decline = GraphEntry::Decline::kCost;
   CHECK_THAT(verdict_of(data), Contains("2 % of the submissions were replayed") &&
-                                   Contains("; most of the rest: what repeats is not faster in graphs"));
+                                   Contains("; most of the rest: what repeats is not cheaper to submit as a graph"));
 }
 
 TEST_CASE("verdict: what was declined after a trial is told, not the replays of the trial") {
@@ -81,7 +96,9 @@ TEST_CASE("verdict: what was declined after a trial is told, not the replays of 
   graph.operations = graph.launched = graph.bypassed = 10;
   graph.state = GraphEntry::State::kBypassing;
   graph.decline = GraphEntry::Decline::kInterval;
-  CHECK_THAT(verdict_of(data), Contains("no time was saved: what repeats is not faster in graphs"));
+  CHECK_THAT(verdict_of(data), Contains("no time was saved: what repeats is not done sooner with graphs"));
+  data.intervals[0].saved_ns = 1000;
+  CHECK_THAT(verdict_of(data), Contains("hardly any time was saved: what repeats is not done sooner with graphs"));
 }
 
 TEST_CASE("verdict: of the other modes") {
@@ -91,7 +108,8 @@ TEST_CASE("verdict: of the other modes") {
   data.mode = "observe";
   data.followed = 80;
   CHECK_THAT(verdict_of(data),
-             Equals("100 submissions were watched, of which 80 % repeat; nothing is replayed in this mode"));
+             Equals("100 submissions were watched, of which 80 % are in stretches that repeat; nothing is replayed in "
+                    "this mode"));
   data.mode = "verify";
   data.verified = 7;
   CHECK_THAT(verdict_of(data), Equals("7 replays are proven equal to eager execution"));

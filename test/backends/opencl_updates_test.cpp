@@ -161,7 +161,7 @@ TEST_CASE("versions: each kind of update by itself, and all of them together") {
   }
 }
 
-TEST_CASE("versions: what mutable dispatch offers, what is used of it, and what one more would free is told") {
+TEST_CASE("versions: what mutable dispatch offers, what is used of it, and what the rest costs is told") {
   const auto note = [](std::uint32_t version, cl_bitfield offered) {
     FakeDriver driver;
     driver.mutable_version = version;
@@ -174,17 +174,20 @@ TEST_CASE("versions: what mutable dispatch offers, what is used of it, and what 
   };
   const std::uint32_t known = make_version(0, 9, 1);
   CHECK(note(0, 0) ==
-        "mutable dispatch offers nothing; nothing is used; with arguments, launches with new ones would need no "
-        "recording of their own");
+        "mutable dispatch offers nothing; nothing is used: a recorded graph keeps its arguments, so that what has new "
+        "ones "
+        "each time is not replayed");
   CHECK(note(known, 0x1F) ==
         "mutable dispatch offers global_offset, global_size, local_size, arguments, exec_info; arguments and "
         "global_size are used");
-  CHECK(note(known, 0x08) ==
-        "mutable dispatch offers arguments; arguments are used; with global_size, kernels whose sizes keep changing "
-        "would need no recording for each");
+  CHECK(
+      note(known, 0x08) ==
+      "mutable dispatch offers arguments; arguments are used: recorded graphs are given new ones, but each global size "
+      "needs a graph of its own");
   CHECK(note(known, 0x02) ==
-        "mutable dispatch offers global_size; global_size is used; with arguments, launches with new ones would need "
-        "no recording of their own, either");
+        "mutable dispatch offers global_size; global_size is used: a recorded graph keeps its arguments, so that what "
+        "has "
+        "new ones each time is not replayed");
   // Of a version that is not known yet nothing is used.
   const std::string newer = note(make_version(0, 9, 6), 0x1F);
   CHECK(newer.find("offers global_offset") != std::string::npos);
