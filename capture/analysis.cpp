@@ -40,10 +40,11 @@ class Collector {
   /// The graphs in order, each once.
   void look_at(std::uint32_t number, const Graph& graph) {
     const GraphUse& use = result_.graphs[number];
-    const auto add = [&](Sum& sum, std::uint64_t submissions) {
+    const auto add = [&](Sum& sum, std::uint64_t submissions, bool waits = false) {
       sum.runs += use.runs;
       sum.submissions += submissions;
-      sum.host_ns += part(use.host_ns, submissions, use.submissions);
+      sum.host_ns += waits ? 0 : part(use.host_ns, std::min(submissions, use.timed), use.timed);
+      sum.weight_ns += part(use.host_ns, submissions, use.timed);
       note(sum, number);
     };
     Finding::Kind& kind = result_.kinds[number];
@@ -73,7 +74,7 @@ class Collector {
       }
     }
     for (const auto& [operation, nodes] : unrecordable) {
-      add(unrecordable_[operation], nodes * use.runs);
+      add(unrecordable_[operation], nodes * use.runs, operation.blocking);
     }
     if (use.replayed != 0) {
       result_.graphable.push_back(about(number, Finding::Kind::kGraphable, use.replayed));
@@ -94,7 +95,9 @@ class Collector {
         Sum& sum = short_[call];
         sum.runs += runs;
         sum.submissions += part(left, runs, use.runs);
-        sum.host_ns += part(part(use.host_ns, left, use.submissions), runs, use.runs);
+        const std::uint64_t host_ns = part(part(use.host_ns, left, use.timed), runs, use.runs);
+        sum.host_ns += host_ns;
+        sum.weight_ns += host_ns;
         note(sum, number);
       }
     } else if (short_parts) {
@@ -124,7 +127,7 @@ class Collector {
     // Time in driver calls is what replay saves; where it was not measured, submissions stand for it.
     const bool timed = result_.host_ns != 0;
     const auto more = [timed](const Finding& a, const Finding& b) {
-      return timed ? std::tie(a.host_ns, a.submissions) > std::tie(b.host_ns, b.submissions)
+      return timed ? std::tie(a.weight_ns, a.submissions) > std::tie(b.weight_ns, b.submissions)
                    : a.submissions > b.submissions;
     };
     std::stable_sort(result_.graphable.begin(), result_.graphable.end(), more);
@@ -142,7 +145,7 @@ class Collector {
     auto operator<=>(const Unrecordable&) const = default;  // NOLINT(modernize-use-nullptr): none is there
   };
   struct Sum {
-    std::uint64_t runs = 0, submissions = 0, host_ns = 0;
+    std::uint64_t runs = 0, submissions = 0, host_ns = 0, weight_ns = 0;
     std::vector<std::uint32_t> graphs;  // the first ones
     std::uint64_t graph_count = 0;
     std::vector<std::string> kernels;  // of what is not recorded: the first ones
@@ -158,7 +161,7 @@ class Collector {
     finding.kind = kind;
     finding.graph = graph;
     finding.submissions = submissions;
-    finding.host_ns = part(use.host_ns, submissions, use.submissions);
+    finding.host_ns = finding.weight_ns = part(use.host_ns, submissions, use.timed);
     return finding;
   }
 
@@ -199,6 +202,7 @@ class Collector {
     finding.text = {std::move(what), std::move(details), std::move(advice)};
     finding.submissions = sum.submissions;
     finding.host_ns = sum.host_ns;
+    finding.weight_ns = sum.weight_ns;
     result_.obstacles.push_back(std::move(finding));
   }
 
@@ -371,6 +375,7 @@ Analysis analyse(const Capture& capture, const Forecast& forecast) {
     result.host_ns += use.host_ns;
     const Graph graph = capture.graphs[i].graph();
     for (NodeIndex node = 0; node < graph.size(); ++node) {
+      use.timed += graph.operation(node).has(kBlocking) ? 0 : use.runs;
       use.recordable += why_not_recordable(capture, graph, node) == nullptr ? 1 : 0;
     }
     use.replayed = std::min(replayed[i], use.recordable * use.runs);

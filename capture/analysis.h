@@ -27,7 +27,8 @@ const char* name_of(Arguments arguments) noexcept;
 struct GraphUse {
   std::uint64_t runs = 0;
   std::uint64_t submissions = 0;  ///< nodes times runs
-  std::uint64_t host_ns = 0;      ///< in driver calls; 0 if not measured
+  std::uint64_t host_ns = 0;      ///< in driver calls that do not wait; 0 if not measured
+  std::uint64_t timed = 0;        ///< submissions of which that is the sum: all but those that wait
   std::uint64_t span_ns = 0;
   std::uint64_t sets_used = 0;  ///< different argument sets seen in the history
   Arguments arguments = Arguments::kOnce;
@@ -50,7 +51,10 @@ struct Finding {
   std::optional<std::uint32_t> graph;  ///< the only one it is about: its text is made when it is shown
   FindingText text;                    ///< of the others
   std::uint64_t submissions = 0;
+  /// Its part of what was measured of the stretches; 0: not measured, as with calls that wait.
   std::uint64_t host_ns = 0;
+  std::uint64_t weight_ns =
+      0;             ///< by which findings are ordered: the same, or what as many calls take that do not wait
   double share = 0;  ///< of all submissions, 0 … 1
 };
 
@@ -58,7 +62,7 @@ struct Analysis {
   std::vector<GraphUse> graphs;      ///< as Capture::graphs
   std::vector<Finding::Kind> kinds;  ///< of each: can be graphed, or what keeps most of it from that
   std::uint64_t submissions = 0, stretches = 0;
-  std::uint64_t host_ns = 0;
+  std::uint64_t host_ns = 0;  ///< in driver calls that do not wait; 0 if not measured
   std::uint64_t first_ns = 0, last_ns = 0;
   std::vector<Finding> graphable;  ///< largest first
   std::vector<Finding> obstacles;  ///< what would gain most first

@@ -2,6 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <span>
 #include <unordered_map>
 
 #include "capture/analysis.h"
@@ -255,6 +259,40 @@ std::string label_of(const Capture& capture, const Graph& graph) {
   return parts.size() > kShown ? text + fmt::format(" and {} more", parts.size() - kShown) : text;
 }
 
+namespace {
+/// What a value is as a float, where that is likelier than an integer: its exponent is one that people calculate with.
+/// (Integers that small are no such floats, and of large ones few are.)
+template <class Float>
+std::optional<double> as_float(std::span<const std::byte> bytes) {
+  Float value;
+  std::memcpy(&value, bytes.data(), sizeof(value));
+  const double size = std::abs(static_cast<double>(value));
+  return value == 0 || (size > 1e-12 && size < 1e12) ? std::optional<double>(value) : std::nullopt;
+}
+
+/// "changes: 0.98, 0.953, 0.921 … (as floats)", of those that are stored; empty: it is no float.
+std::string floats_of(const StoredGraph& stored, const SlotStatistic& slot) {
+  constexpr std::uint32_t kShown = 3;
+  std::string text;
+  bool any = false;
+  for (std::uint32_t set = 0; set < std::min(stored.argument_sets(), kShown); ++set) {
+    const Graph graph = stored.materialise(set);
+    const OperationView operation = graph.operation(slot.node);
+    const auto bytes = operation.value_of(slot.index);
+    if (operation.arguments()[slot.index].kind != ArgumentKind::kValue || (bytes.size() != 4 && bytes.size() != 8)) {
+      return {};
+    }
+    const std::optional<double> value = bytes.size() == 4 ? as_float<float>(bytes) : as_float<double>(bytes);
+    if (!value) {
+      return {};
+    }
+    any = any || *value != 0;
+    text += fmt::format("{}{:.3g}", set == 0 ? "changes: " : ", ", *value);
+  }
+  return any ? text + " … (as floats)" : std::string();
+}
+}  // namespace
+
 std::string describe(const Capture& capture, const StoredGraph& stored, const Graph& graph, const SlotStatistic& slot) {
   if (slot.kind == format::SlotKind::kQueue) {
     return slot.distinct == 0 ? "another queue nearly every time" : fmt::format("{} queues in turn", slot.distinct);
@@ -272,7 +310,9 @@ std::string describe(const Capture& capture, const StoredGraph& stored, const Gr
   } else if (slot.numeric && slot.kind == format::SlotKind::kWord) {
     how = fmt::format("changes by {:+} to {:+}", slot.min_delta, slot.max_delta);
   } else if (slot.numeric && !address) {
-    how = fmt::format("changes by {:+} to {:+} (as an integer)", slot.min_delta, slot.max_delta);
+    const std::string floats = floats_of(stored, slot);
+    how = floats.empty() ? fmt::format("changes by {:+} to {:+} (as an integer)", slot.min_delta, slot.max_delta)
+                         : floats;
   } else {
     how = "a different one nearly every time";
   }

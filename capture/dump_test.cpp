@@ -1,5 +1,6 @@
 #include "capture/dump.h"
 
+#include <bit>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdio>
@@ -182,6 +183,10 @@ TEST_CASE("changes are told in words") {
              Contains("stencil argument 0 (buffer): a different one nearly every time (4 nodes)"));
   CHECK_THAT(changes([](TestRecord& record, std::int32_t i) { return record.kernel({.scalars = {i * i}}); }),
              Contains("stencil argument 0 (4-byte value): changes by +1 to +397 (as an integer) (4 nodes)"));
+  CHECK_THAT(changes([](TestRecord& record, std::int32_t i) {
+               return record.kernel({.scalars = {std::bit_cast<std::int32_t>(0.5F / static_cast<float>(i * i + 1))}});
+             }),
+             Contains("stencil argument 0 (4-byte value): changes: 0.5, 0.25, 0.1 … (as floats) (4 nodes)"));
   CHECK_THAT(changes([](TestRecord& record, std::int32_t i) {
                return record.kernel({.global = static_cast<std::uint64_t>(1000 - i)});
              }),

@@ -35,8 +35,8 @@ void headline(DumpOutput& out, const Capture& capture, const Analysis& analysis)
 std::vector<std::string> lines_of(const Capture& capture, const Analysis& analysis, const Finding& finding) {
   const FindingText wording = text_of(capture, analysis, finding);
   std::string amount = finding.submissions == 1 ? "1 submission" : grouped(finding.submissions) + " submissions";
-  if (analysis.host_ns != 0) {
-    amount += fmt::format(", {} in driver calls", duration(static_cast<double>(finding.host_ns)));
+  if (finding.host_ns != 0) {
+    amount += fmt::format(", about {} in driver calls", duration(static_cast<double>(finding.host_ns)));
   }
   std::vector<std::string> lines{wording.what};
   if (wording.details.size() == 1) {
@@ -113,7 +113,7 @@ void dump_summary(const Capture& capture, const Analysis& analysis, DumpOutput& 
   out.line("  objects   {} programs, {} kernels, {} queues, {} buffers ({} with contents)", capture.code.size(),
            capture.functions.size(), capture.queues.size(), capture.buffers.size(), contents);
   if (analysis.host_ns != 0) {
-    out.line("  time      {} in driver calls", duration(static_cast<double>(analysis.host_ns)));
+    out.line("  time      {} in driver calls that do not wait", duration(static_cast<double>(analysis.host_ns)));
   }
 
   std::vector<std::size_t> order;

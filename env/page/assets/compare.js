@@ -6,7 +6,7 @@ const kCompared = {
            ["Host calls that cut", "cuts", grouped], ["Building and trying graphs", "trial_ms", (value) => duration(1e6 * value)]],
   capture: [["Time of the run", "seconds", (value) => duration(1e9 * value)], ["Submissions", "submissions", grouped],
             ["Can be graphed", "graphable_share", percent], ["Stretches", "stretches", grouped],
-            ["Time in driver calls", "host_ns", duration], ["Graphs", "graphs_in_all", grouped]],
+            ["Time in driver calls that do not wait", "host_ns", duration], ["Graphs", "graphs_in_all", grouped]],
 };
 
 function difference(before, after) {

@@ -33,7 +33,7 @@ function overview(input) {
       isReport ? ["Replayed", `${percent(input.share_replayed)}; launches of graphs: ${grouped(input.launches)}`]
                : ["Can be graphed", percent(input.graphable_share)],
       ["Stretches", isReport ? null : grouped(input.stretches)],
-      ["Time in driver calls", input.host_ns ? duration(input.host_ns) : null],
+      ["Time in driver calls that do not wait", input.host_ns ? duration(input.host_ns) : null],
       ["Building and trying graphs", isReport ? duration(1e6 * input.trial_ms) : null],
       ["Lanes", grouped(input.lanes)], ["Device", devices], ["File", input.file],
       ["Written by", input.writer], ["Note", input.cut_short ? `the file is ${input.cut_short}; what comes before is shown` : null],
@@ -68,7 +68,8 @@ const kCaptureGraphs = [
   {key: "submissions", label: "Submissions", number: true},
   {key: "state", label: "State"},
   {key: "arguments", label: "Arguments"},
-  {key: "host_ns", label: "In driver calls", number: true, format: (ns) => (ns ? duration(ns) : "–")},
+  {key: "host_ns", label: "In driver calls", number: true, format: (ns) => (ns ? duration(ns) : "–"),
+   title: "Time in driver calls that do not wait"},
   {key: "gain_ns", label: "Can be gained", number: true, format: (ns) => (ns ? `≤ ${duration(ns)}` : "–"),
    title: "Time in driver calls of what can be graphed: a replay takes less of it, never more is saved"},
 ];
@@ -87,7 +88,7 @@ function graphDetails(input, graph, other) {
              ["Memory", sizeText(graph.memory_bytes)], ["Fingerprint", graph.fingerprint]])
     : facts([["State", graph.state], ["Operations", `${grouped(graph.operations)}, ${plural(graph.edges, "edge")}`],
              ["Came", times(graph.runs)], ["Arguments", graph.arguments],
-             ["In driver calls", graph.host_ns ? duration(graph.host_ns) : null],
+             ["In driver calls that do not wait", graph.host_ns ? duration(graph.host_ns) : null],
              ["Ended by", graph.ended_by.map(([call, count]) => `${call} (${times(count)})`).join(", ")],
              ["Fingerprint", graph.fingerprint]]));
   if (graph.changes && graph.changes.length) {
@@ -126,7 +127,7 @@ function obstaclesSection(input) {
   const share = (count) => percent(input.submissions ? count / input.submissions : 0);
   return [el("ol", {class: "obstacles"}, rows.map((row) => el("li", {},
     el("p", {}, el("strong", {}, share(row.submissions)), ` ${plural(row.submissions, "submission")}`,
-       row.host_ns ? `, ${duration(row.host_ns)} in driver calls` : "", ": ", row.what || row.why),
+       row.host_ns ? `, about ${duration(row.host_ns)} in driver calls` : "", ": ", row.what || row.why),
     row.details && row.details.length ? el("ul", {}, row.details.map((detail) => el("li", {}, detail))) : null,
     row.advice ? el("p", {class: "advice"}, el("span", {}, "Try: "), row.advice) : null)))];
 }
@@ -147,7 +148,8 @@ function intervalsSection(input) {
   const columns = [
     {key: "submissions", label: "Submissions", number: true}, {key: "seen", label: "Seen", number: true}, {key: "state", label: "State"},
     {key: "eager_us", label: "Eagerly", number: true, format: (us) => (us ? duration(1e3 * us) : "–")},
-    {key: "with_us", label: "With graphs", number: true, format: (us) => (us ? duration(1e3 * us) : "–")}];
+    {key: "with_us", label: "With graphs", number: true, format: (us) => (us ? duration(1e3 * us) : "–")},
+    {key: "reason", label: "Why", wide: true}];
   return [makeTable(columns, input.intervals,
                     {caption: "Sync intervals, from the first submission to the end of the wait", sort: "seen", what: "interval"})];
 }

@@ -203,10 +203,11 @@ function timelineSection(input) {
     view.whole,
   ];
   if (timeline.from === "calls") {
-    const rows = timeline.lanes.map((lane) => ({lane: `lane ${lane.lane}`, calls: lane.calls, submitted: lane.states[0][1] + lane.states[1][1],
+    const rows = timeline.lanes.map((lane) => ({lane: `lane ${lane.lane}`, calls: lane.calls, submitted: lane.states[0][1], blocked: lane.states[1][1],
       hosted: lane.states[2][1], own: Math.max(0, timeline.length_ns - lane.states[0][1] - lane.states[1][1] - lane.states[2][1])}));
     parts.push(makeTable([{key: "lane", label: "Lane"}, {key: "calls", label: "Calls", number: true},
-                          {key: "submitted", label: "In submissions", number: true, format: duration},
+                          {key: "submitted", label: "In submissions", number: true, format: duration, title: "That do not wait"},
+                          {key: "blocked", label: "In submissions that wait", number: true, format: duration},
                           {key: "hosted", label: "In host calls", number: true, format: duration},
                           {key: "own", label: "Outside of these", number: true, format: duration}],
                          rows, {caption: "Where each lane's time went, as far as calls are told", what: "lane"}));
