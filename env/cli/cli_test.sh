@@ -267,6 +267,13 @@ sed 's/0.25/0.50004/' after.json > nearly.json
 answers '^25.0 % more submissions, the same share of them was replayed \(50.0 %\); ' "$refrain" diff before.json nearly.json
 expect 0 '^Usage: refrain diff' "$refrain" diff --help
 expect 2 'two files' "$refrain" diff before.json
+# Which files, that they are of two commands, and numbers as other commands show them.
+expect 1 '^after:  after.json$' "$refrain" diff before.json after.json
+refuse 'different commands' "$refrain" diff before.json after.json
+sed 's/"submissions": 500/"program": "other", "submissions": 1500000/' after.json > other.json
+expect 1 '^these are runs of different commands$' "$refrain" diff before.json other.json
+expect 1 '^after:  other.json, of other$' "$refrain" diff before.json other.json
+expect 1 '^submissions: 400 -> 1 500 000 ' "$refrain" diff before.json other.json
 expect 2 'missing.rfn' "$refrain" diff before.json missing.rfn
 expect 0 '^nothing differs' "$refrain" diff before.json before.json
 expect 1 '^submissions: 400 -> 500 \(\+25.0 %\)$' "$refrain" diff before.json after.json

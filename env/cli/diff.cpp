@@ -119,8 +119,13 @@ std::string change_text(double before, double after) {
   return before == 0 ? std::string() : fmt::format(" ({:+.1f} %)", 100 * (after - before) / before);
 }
 
+/// As other commands show it: "40 802".
+std::string count_text(double number) {
+  return capture::grouped(static_cast<std::uint64_t>(number));
+}
+
 std::string times_text(double times) {
-  return times == 1 ? "once" : fmt::format("{:g} times", times);
+  return times == 1 ? "once" : count_text(times) + " times";
 }
 
 /// "2 graphs are new, 1 is gone" …
@@ -154,13 +159,20 @@ std::string answer(const json& before, const json& after, const json& difference
                      graphs_text(difference["graphs"]));
 }
 
-/// What both runs say of themselves, where that differs: whether it helped, and how much.
-void print_verdicts(const json& before, const json& after) {
-  const auto verdict = [](const json& file) {
-    return file.contains("verdict") ? file["verdict"].get<std::string>() : std::string();
-  };
-  if (before["kind"] == "report" && verdict(before) != verdict(after)) {
-    std::cout << "before: " << escaped(verdict(before)) << "\nafter:  " << escaped(verdict(after)) << "\n";
+std::string text_in(const json& file, const char* name) {
+  return file.contains(name) ? file[name].get<std::string>() : std::string();
+}
+
+/// Which files these are, and what both runs say of themselves where that differs: whose they are, whether it helped.
+void print_runs(const json& before, const json& after) {
+  const bool two_commands = text_in(before, "program") != text_in(after, "program");
+  const bool two_verdicts = before["kind"] == "report" && text_in(before, "verdict") != text_in(after, "verdict");
+  if (two_commands) std::cout << "these are runs of different commands\n";
+  for (const json* file : {&before, &after}) {
+    std::cout << (file == &before ? "before: " : "after:  ") << escaped(text_in(*file, "file"));
+    if (two_commands) std::cout << ", of " << escaped(text_in(*file, "program"));
+    if (two_verdicts) std::cout << ": " << escaped(text_in(*file, "verdict"));
+    std::cout << "\n";
   }
 }
 
@@ -169,8 +181,8 @@ void print(const json& difference) {
     const double before = row["before"], after = row["after"];
     std::cout << (row["share"] ? fmt::format("{}: {:.1f} % -> {:.1f} %\n", row["what"].get<std::string>(), 100 * before,
                                              100 * after)
-                               : fmt::format("{}: {:g} -> {:g}{}\n", row["what"].get<std::string>(), before, after,
-                                             change_text(before, after)));
+                               : fmt::format("{}: {} -> {}{}\n", row["what"].get<std::string>(), count_text(before),
+                                             count_text(after), change_text(before, after)));
   }
   const auto list = [](const char* title, const json& rows, const auto& line) {
     if (!rows.empty()) std::cout << title << "\n";
@@ -178,16 +190,17 @@ void print(const json& difference) {
     if (rows.size() > kMostLines) std::cout << fmt::format("  ... and {} more, see --json\n", rows.size() - kMostLines);
   };
   list("host calls that end a stretch:", difference["host_calls"], [](const json& row) {
-    return fmt::format("{}: {:g} -> {:g} times", escaped(row["call"].get<std::string>()), number(row, "before"),
-                       number(row, "after"));
+    return fmt::format("{}: {} -> {} times", escaped(row["call"].get<std::string>()), count_text(number(row, "before")),
+                       count_text(number(row, "after")));
   });
   list("graphs:", difference["graphs"], [](const json& row) {
     const double before = row["before"], after = row["after"];
-    const std::string who = fmt::format("graph {} ({} operations: {})", row["graph"].get<std::size_t>(),
-                                        row["operations"].get<std::size_t>(), escaped(row["what"].get<std::string>()));
+    const auto operations = row["operations"].get<std::size_t>();
+    const std::string who = fmt::format("graph {} ({} operation{}: {})", row["graph"].get<std::size_t>(), operations,
+                                        operations == 1 ? "" : "s", escaped(row["what"].get<std::string>()));
     return before == 0  ? fmt::format("new: {}, {}", who, times_text(after))
            : after == 0 ? fmt::format("gone: {}, came {}", who, times_text(before))
-                        : fmt::format("{}: came {:g} -> {:g} times", who, before, after);
+                        : fmt::format("{}: came {} -> {} times", who, count_text(before), count_text(after));
   });
 }
 
@@ -221,11 +234,11 @@ int diff_command(const CommandArguments& arguments) {
     std::cout << all.dump(1) << "\n";
   } else if (difference.any()) {
     std::cout << answer(before, after, difference.made()) << "\n";
-    print_verdicts(before, after);
+    print_runs(before, after);
     print(difference.made());
   } else {
     std::cout << "nothing differs in what was submitted\n";
-    print_verdicts(before, after);
+    print_runs(before, after);
   }
   return difference.any() ? kFailure : kSuccess;
 }
