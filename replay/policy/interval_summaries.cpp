@@ -32,13 +32,13 @@ void IntervalTrial::log_outcome(const Known& interval, const char* outcome) cons
   env::log_debug(text);
 }
 
-/// So many came with graphs since it was concluded. What they save is what was concluded, here or in another run.
-void IntervalTrial::count(Known& interval, std::uint64_t times) noexcept {
+/// So many came since it was concluded. What those with graphs save is what was concluded, here or in another run.
+void IntervalTrial::count(Known& interval, std::uint64_t times, std::uint64_t with_graphs) noexcept {
   const bool here = interval.concluded_eager_ns != 0;
   const std::uint64_t eager = here ? interval.concluded_eager_ns : interval.whole_eager.low();
   const std::uint64_t with = here ? interval.concluded_graph_ns : interval.whole[interval.plan].low();
   interval.replays += times;
-  interval.saved_ns += times * (eager - std::min(with, eager));
+  interval.saved_ns += with_graphs * (eager - std::min(with, eager));
 }
 
 IntervalSummary IntervalTrial::summary_of(const Known& interval) const {

@@ -28,5 +28,23 @@ TEST_CASE("an interval that is not run with graphs says why, by what was decisiv
         "but submitting and waiting alone, which is what graphs change, take 1.0 us eagerly, 1.0 us with graphs");
 }
 
+TEST_CASE("an interval that comes without its graphs saves nothing") {
+  Intervals intervals(1);
+  const auto cost = [](bool eager, std::uint32_t) { return eager ? 1000 : 600; };
+  intervals.run_fairly(cost, 60);
+  REQUIRE(intervals.gate.proven());
+  const auto saved = [&] { return intervals.gate.summaries().front().saved_ns; };
+  const std::uint64_t before = saved();
+  for (int i = 0; i < 40; ++i) {
+    intervals.run(cost, false);  // no graph was ready, or each was declined by itself
+  }
+  CHECK(saved() <= before + 9 * 400);  // those that went by before were still to be counted
+  const std::uint64_t then = saved();
+  for (int i = 0; i < 40; ++i) {
+    intervals.run(cost, true);
+  }
+  CHECK(saved() > then);
+}
+
 }  // namespace
 }  // namespace refrain::replay

@@ -126,6 +126,7 @@ std::int64_t IntervalTrial::waited(std::uint64_t now, bool may_lose) {
       steady_ = {hash_,
                  tuning::kLookedAtOf - 1,
                  0,
+                 0,
                  interval.in_graphs[interval.plan] + interval.submissions / tuning::kMoreGraphs,
                  interval.whole_eager.median(),
                  0};
@@ -179,7 +180,7 @@ void IntervalTrial::count_passed() noexcept {
     Known& interval = found->second;
     interval.seen += before.passed;
     interval.last_seen = intervals_;
-    count(interval, before.passed);
+    count(interval, before.passed, before.with_graphs);
     interval.whole[interval.plan].add(before.newest_ns);  // or those that are looked at would be the slow ones
   }
 }
@@ -257,7 +258,7 @@ void IntervalTrial::sample(Known& interval, const Costs& costs, Turn turn) {
   const bool faster = mine.count() >= RecentCosts::kKept &&
                       beyond_doubt(mine.greatest(), interval.concluded_graph_ns) &&
                       !mostly_by_itself(interval.eager, interval.whole_eager);
-  count(interval, 1);
+  count(interval, 1, in_graphs_ != 0 ? 1 : 0);
   if (interval.replays >= interval.next_check || regret || faster) {
     interval.checks += faster ? 0 : 1;
     start_over(interval);

@@ -153,6 +153,7 @@ class IntervalTrial {
     saved_ns_ = 0;
     --steady_.left;
     ++steady_.passed;
+    steady_.with_graphs += in_graphs_ != 0 ? 1U : 0U;
     steady_.newest_ns = now - start_ns_;
     return true;
   }
@@ -228,8 +229,9 @@ class IntervalTrial {
   /// The interval that comes again and again.
   struct Steady {
     std::uint64_t hash = 0;
-    std::uint32_t left = 0;    ///< times that it may come before it is looked at
-    std::uint32_t passed = 0;  ///< times that it came since
+    std::uint32_t left = 0;         ///< times that it may come before it is looked at
+    std::uint32_t passed = 0;       ///< times that it came since
+    std::uint32_t with_graphs = 0;  ///< of these: graphs ran in it
     std::uint64_t most_in_graphs = 0, most_ns = 0;
     std::uint64_t newest_ns = 0;  ///< what it took last
   };
@@ -245,7 +247,7 @@ class IntervalTrial {
   void settle(Known& interval) const;
   void stay(Known& interval, std::uint64_t eager_ns) const;
   [[nodiscard]] static bool declines(Known& interval);
-  static void count(Known& interval, std::uint64_t times) noexcept;
+  static void count(Known& interval, std::uint64_t times, std::uint64_t with_graphs) noexcept;
   static void start_over(Known& interval);
   void log_outcome(const Known& interval, const char* outcome) const;
   [[nodiscard]] static std::uint64_t decisive(const Known& interval) noexcept;
