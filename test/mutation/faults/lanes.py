@@ -73,7 +73,14 @@ FAULTS = [
           old="entry->unsubscribe(matcher_);", new="", promise=7, statement=True,
           seen="A graph that becomes ready after the lane of an ended thread was deleted crashes the program."),
 
+    Fault("wait-behind-a-blocking-submission-ends-another-stretch", LANE,
+          old="front().sequence != blocked_ && ", new="", promise=0,
+          seen="A report counts a wait behind a blocking read as a host call that ended a stretch; the dump of the same run does not."),
+
     # --- held_operations.cpp, submitter.cpp ---
+    Fault("checked-replays-are-nobodys", SUBMITTER,
+          old="entry->launched_checked();", new="", promise=0, statement=True,
+          seen="In verify mode the report says of a graph that was launched 1000 times that it is waiting."),
     Fault("last-error-told-instead-of-the-first", "replay/lane/held_operations.h",
           old="error_ == 0 ? error : error_", new="error", promise=5,
           seen="Of several held operations of which the first is refused and the last is not, no error is told."),
