@@ -1,8 +1,12 @@
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <filesystem>
 
 #include "test/capture/capture_files.h"
 #include "test/capture/temporary_file.h"
+#include "test/support/scratch_folder.h"
 
 namespace refrain::capture {
 namespace {
@@ -134,6 +138,54 @@ TEST_CASE("when its time is over a capture is complete, though the program goes 
   step(stream, 2, 4 * kSecond);
   recorder->flush();
   CHECK(steps(load(file.name())) == found);
+}
+
+TEST_CASE("when a program ends of which nothing was captured there is no file that was not there before") {
+  const test::ScratchFolder folder;
+  const TemporaryFile file;
+  for (const std::string& name : {folder.file("x.rfn"), file.name()}) {
+    const auto recorder = open(name, 3, 0);
+    step(recorder->open_stream(1), 1, kSecond);
+    recorder->flush();
+    recorder->finish();
+    CHECK(recorder->file().empty());
+    step(recorder->open_stream(1), 2, kSecond);
+  }
+  CHECK(folder.files().empty());
+  CHECK(std::filesystem::file_size(file.name()) == 0);
+}
+
+TEST_CASE("an older capture goes when there is a submission, and only then") {
+  const test::ScratchFolder folder;
+  const std::string place = folder.file("x.rfn");
+  step(open(place, 0, 0)->open_stream(1), 1, kSecond);
+  struct stat status {};
+  REQUIRE(::lstat(place.c_str(), &status) == 0);
+  FileRecorderOptions options;
+  options.file = place;
+  options.older.add(status);
+  std::string error;
+  {
+    const auto nothing = open_file_recorder(options, &error);
+    nothing->define(DeviceInfo{9, "host", "platform", "device", "1.0", "graphs", true});
+    nothing->flush();
+    nothing->finish();
+    CHECK(nothing->file().empty());
+  }
+  CHECK(steps(load(place)) == std::vector<std::int32_t>{1});
+  const auto recorder = open_file_recorder(options, &error);
+  recorder->define(DeviceInfo{9, "host", "platform", "device", "1.0", "graphs", true});
+  recorder->flush();
+  CHECK(load(place).devices.empty());
+  step(recorder->open_stream(1), 2, kSecond);
+  recorder->flush();
+  CHECK(recorder->file() == place);
+  CHECK(steps(load(place)) == std::vector<std::int32_t>{2});
+  step(recorder->open_stream(1), 3, 2 * kSecond);
+  recorder->finish();
+  CHECK(steps(load(place)) == std::vector<std::int32_t>{2, 3});
+  CHECK(load(place).devices.size() == 1);
+  CHECK(folder.files().size() == 1);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <exception>
 #include <filesystem>
+#include <numeric>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -55,9 +56,10 @@ class FileRecorder final : public Recorder {
   [[nodiscard]] bool wants_contents() const noexcept override { return options_.contents && signal_.alive(); }
   Stream& open_stream(std::uint64_t lane) override;
   void flush() noexcept override;
+  void finish() noexcept override;
   [[nodiscard]] std::string file() const override {
     const env::MutexLock lock(work_mutex_);
-    return failed_ ? std::string() : writer_.name();
+    return failed_ || submissions() == 0 ? std::string() : writer_.name();
   }
   [[nodiscard]] bool own_process() const noexcept { return signal_.own_process(); }
 
@@ -73,7 +75,11 @@ class FileRecorder final : public Recorder {
         std::make_unique<LaneWriter>(lane, signal_, options_.max_behind, graphs_, calls_, regions_, timed_, window_));
   }
   void run() noexcept;
+  /// Everything is in the file. Returns the number of submissions in it.
+  std::uint64_t complete() noexcept;
   void say_what_is_missing();
+  /// Captured by now.
+  [[nodiscard]] std::uint64_t submissions() const REFRAIN_REQUIRES(work_mutex_) REFRAIN_EXCLUDES(lanes_mutex_);
   void say_if_out_of_memory() noexcept;
   void end_if_over() REFRAIN_REQUIRES(work_mutex_);
   void drain() REFRAIN_REQUIRES(work_mutex_);
@@ -101,7 +107,7 @@ class FileRecorder final : public Recorder {
   env::Mutex definitions_mutex_;
   PendingDefinitions pending_ REFRAIN_GUARDED_BY(definitions_mutex_);
 
-  env::Mutex lanes_mutex_;
+  mutable env::Mutex lanes_mutex_;
   std::vector<std::unique_ptr<LaneWriter>> lanes_ REFRAIN_GUARDED_BY(lanes_mutex_);
 
   /// Also of what is in `lanes_`, but for the streams.
@@ -113,6 +119,7 @@ class FileRecorder final : public Recorder {
   CallAllowance timed_ REFRAIN_GUARDED_BY(work_mutex_);
   CaptureWindow window_ REFRAIN_GUARDED_BY(work_mutex_);
   std::atomic<bool> failed_{false};
+  std::atomic<bool> finished_{false};
   const Clock::time_point started_ = Clock::now();
   Clock::time_point written_ REFRAIN_GUARDED_BY(work_mutex_) = started_;
 };
@@ -122,16 +129,51 @@ FileRecorder::~FileRecorder() {
     stopping_.store(true, std::memory_order_relaxed);
     sem_post(&signal_.wake);
     thread_.join();
-    flush();
-    say_what_is_missing();
-    const env::MutexLock lock(work_mutex_);
+    if (!finished_) {
+      complete();
+    }
+  }
+  signal_.stopped.store(true, std::memory_order_relaxed);
+}
+
+std::uint64_t FileRecorder::complete() noexcept {
+  flush();
+  std::uint64_t captured = 0;
+  guarded([&]() REFRAIN_REQUIRES(work_mutex_) {
+    captured = submissions();
     if (window_.to_skip() != 0) {
       env::log_warning("capture: nothing was captured: the program ended " + std::to_string(window_.to_skip()) +
                        " stretches before the " + std::to_string(options_.skipped_stretches) +
                        " that capture_skip leaves out were over");
     }
+    say_what_is_missing();
+  });
+  return captured;
+}
+
+void FileRecorder::finish() noexcept {
+  if (finished_.exchange(true)) {
+    return;
   }
-  signal_.stopped.store(true, std::memory_order_relaxed);
+  const std::uint64_t captured = complete();
+  guarded([&]() REFRAIN_REQUIRES(work_mutex_) {
+    if (captured != 0) {
+      env::log_info("capture: wrote '" + writer_.name() + "': " + std::to_string(captured) + " submissions, " +
+                    std::to_string(writer_.bytes_written()) + " bytes");
+      return;
+    }
+    signal_.stopped.store(true, std::memory_order_relaxed);
+    writer_.discard();
+    if (window_.to_skip() == 0) {
+      env::log_info("capture: nothing was captured: nothing was submitted; no file is written");
+    }
+  });
+}
+
+std::uint64_t FileRecorder::submissions() const {
+  const env::MutexLock lock(lanes_mutex_);
+  return std::accumulate(lanes_.begin(), lanes_.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const auto& lane) { return sum + lane->submissions(); });
 }
 
 void FileRecorder::say_what_is_missing() {
@@ -144,7 +186,7 @@ void FileRecorder::say_what_is_missing() {
 
 bool FileRecorder::start(std::string* error) {
   const env::MutexLock lock(work_mutex_);
-  if (!writer_.open(options_.file, options_.mode, error)) {
+  if (!writer_.open(options_.file, options_.mode, error, options_.older)) {
     return false;
   }
   const auto meta = encode::meta("refrain " REFRAIN_VERSION, options_.command);
@@ -433,6 +475,10 @@ void FileRecorder::write(Extent extent) {
   }
   append_in_batches(RecordType::kRegions, regions_.take_changed(), encode::regions,
                     [](const RegionUse& region) { return 128 + region.graphs.size() * 16; });
+  std::string error;
+  if (!failed_ && !news.empty() && !writer_.settle(&error)) {
+    fail({error});
+  }
 }
 
 void FileRecorder::append(format::RecordType type, std::span<const std::uint8_t> payload) {
@@ -475,6 +521,11 @@ class ForkSafe final : public Recorder {
   }
   [[nodiscard]] std::string file() const override { return recorder_->file(); }
   void flush() noexcept override { recorder_->flush(); }
+  void finish() noexcept override {
+    if (recorder_->own_process()) {
+      recorder_->finish();
+    }
+  }
 
  private:
   FileRecorder* recorder_;

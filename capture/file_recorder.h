@@ -10,11 +10,13 @@
 #include <string>
 
 #include "capture/recorder.h"
+#include "env/older_files.h"
 
 namespace refrain::capture {
 
 struct FileRecorderOptions {
   std::string file;       ///< a pattern, see env::FileName
+  env::OlderFiles older;  ///< captures of which this one takes the place, once it has a submission
   unsigned mode = 0600;   ///< permissions of the file
   bool contents = false;  ///< store buffer contents (Recorder::wants_contents)
   /// Calls of which begin and end are told, the first ones of the program.

@@ -22,6 +22,7 @@ std::uint64_t now_ns(clockid_t clock) {
 // Small payloads only grow.
 constexpr std::size_t kWorthCompressing = 64;
 constexpr int kLevel = 6;
+constexpr std::size_t kMostWaiting = std::size_t{64} << 20U;  // limit: of definitions, before anything is submitted
 
 }  // namespace
 
@@ -29,12 +30,13 @@ FileWriter::~FileWriter() {
   ZSTD_freeCCtx(compressor_);
 }
 
-bool FileWriter::open(const std::string& file, unsigned mode, std::string* error) {
+bool FileWriter::open(const std::string& file, unsigned mode, std::string* error, const env::OlderFiles& older) {
   const auto fail = [&](const std::string& why) {
     *error = "cannot write the capture file '" + file + "': " + why;
     return false;
   };
-  if (const std::error_code reason = file_.create(env::FileName(file), mode)) {
+  mode_ = mode;
+  if (const std::error_code reason = file_->create(env::FileName(file), mode, &older)) {
     return fail(reason.message());
   }
   compressor_ = ZSTD_createCCtx();
@@ -48,10 +50,32 @@ bool FileWriter::open(const std::string& file, unsigned mode, std::string* error
   header.process = static_cast<std::uint64_t>(::getpid());
   header.checksum = format::checksum_of(header);
   if (!write_all(std::as_bytes(std::span(&header, 1)), error)) {
-    file_.remove();
+    file_->remove();
     return false;
   }
   return true;
+}
+
+bool FileWriter::settle(std::string* error) {
+  if (!file_->older()) {
+    return true;
+  }
+  auto taken = std::make_unique<env::OwnFile>();
+  if (const std::error_code reason = taken->replace(name(), mode_, waiting_)) {
+    *error = "cannot write the capture file '" + name() + "': " + reason.message() + "; the older one stays as it is";
+    return false;
+  }
+  file_ = std::move(taken);
+  waiting_ = {};
+  return true;
+}
+
+void FileWriter::discard() noexcept {
+  if (!file_->older()) {
+    file_->cut(0, size_);  // one that was there and empty is that again
+  }
+  file_->remove();
+  waiting_ = {};
 }
 
 bool FileWriter::append(format::RecordType type, std::span<const std::uint8_t> payload, std::string* error) {
@@ -92,11 +116,16 @@ bool FileWriter::append(format::RecordType type, std::span<const std::uint8_t> p
 }
 
 bool FileWriter::write_all(std::span<const std::byte> bytes, std::string* error) {
+  if (file_->older()) {
+    waiting_.insert(waiting_.end(), bytes.begin(), bytes.end());
+    size_ += bytes.size();
+    return waiting_.size() < kMostWaiting || settle(error);
+  }
   std::size_t written = 0;
-  if (const int reason = file_.write(bytes, &written); reason != 0) {
+  if (const int reason = file_->write(bytes, &written); reason != 0) {
     // Readers stop at an incomplete record anyway; without it nothing has to be explained.
     if (written != 0) {
-      file_.cut(size_, written);
+      file_->cut(size_, written);
     }
     *error = "cannot write the capture file '" + name() +
              "': " + (reason == EBADF ? "the program closed it" : std::system_category().message(reason)) +

@@ -53,6 +53,7 @@ void LaneWriter::operation(const OperationView& operation) {
     }
     return;
   }
+  ++submissions_;
   times_.submission(operation);
   splitter_.operation(operation);
   if (splitter_.open_count() == 1) {

@@ -77,6 +77,9 @@ class LaneWriter final : public StretchSink {
   /// … and nothing came since the last look.
   [[nodiscard]] bool is_idle() const noexcept { return idle_ && has_unwritten(); }
 
+  /// Those that were not left out.
+  [[nodiscard]] std::uint64_t submissions() const noexcept { return submissions_; }
+
   CallTimes& times() noexcept { return times_; }
 
   /// Appends what is new, in as many parts as records are needed for it.
@@ -98,6 +101,7 @@ class LaneWriter final : public StretchSink {
   Splitter splitter_;
   HistoryFolder history_;
   std::uint64_t closed_ = 0;
+  std::uint64_t submissions_ = 0;
   bool idle_ = false;
   bool changed_ = false;
   bool open_written_ = false;

@@ -59,10 +59,13 @@ class Recorder {
   [[nodiscard]] virtual bool wants_contents() const noexcept = 0;
   /// Opens a stream; the recorder owns it and it lives as long as the recorder.
   virtual Stream& open_stream(std::uint64_t lane) = 0;
-  /// The name of the file; empty where there is none, or it cannot be written any more.
+  /// The name of the file; empty where nothing is in it yet, or it cannot be written any more.
   [[nodiscard]] virtual std::string file() const { return {}; }
   /// Writes everything that is complete to the file. Safe to call at exit and from any thread.
   virtual void flush() noexcept = 0;
+  /// The program ends: writes everything, including stretches that no host call has ended, and says in the log what
+  /// became of it: where there is no submission there is no file. Once, from any thread.
+  virtual void finish() noexcept {}
 };
 
 }  // namespace refrain::capture

@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <system_error>
 
 #define SPDLOG_PREVENT_CHILD_FD
 #include <spdlog/logger.h>
@@ -107,11 +108,14 @@ class FileSink final : public spdlog::sinks::sink {
       rest = {rest.data() + length + 1, rest.size() - length - 1};
     }
     const std::string_view lines(text.data(), text.size());
-    if (!lost_.load(std::memory_order_relaxed) && file_.write(lines) != EBADF) return;
+    const int error = lost_.load(std::memory_order_relaxed) ? EBADF : file_.write(lines);
+    if (error == 0 || error == EAGAIN) return;  // who reads a pipe too slowly misses it
     if (&file_ == &standard_error()) return;
     if (!lost_.exchange(true)) {
-      standard_error().write("[refrain] warning: the log file '" + file_.name() +
-                             "' was closed by the program; logging to stderr\n");
+      standard_error().write("[refrain] warning: the log file '" + escaped(file_.name()) + "' " +
+                             (error == EBADF ? "was closed by the program"
+                                             : "can't be written (" + std::system_category().message(error) + ")") +
+                             "; logging to stderr\n");
     }
     standard_error().write(lines);
   }

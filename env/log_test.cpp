@@ -200,6 +200,21 @@ TEST_CASE("a log file that the program closed goes on, one that was moved away a
   std::filesystem::remove(path + ".moved");
 }
 
+TEST_CASE("what a log file can't take goes to stderr, which says why") {
+  const Outcome outcome = in_child([] {
+    const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+    Settings settings;
+    settings.log_file = "/dev/fd/" + std::to_string(full);
+    open_log(settings);
+    log_info("one");
+    log_info("two");
+  });
+  CHECK(outcome.status == 0);
+  CHECK(
+      outcome.error.ends_with("can't be written (No space left on device); logging to stderr\n"
+                              "[refrain] info: one\n[refrain] info: two\n"));
+}
+
 TEST_CASE("messages at exit, after stderr's stream is closed, are written") {
   const Outcome outcome = in_child([] {
     std::atexit([] { log_info("bye"); });

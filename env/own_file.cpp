@@ -16,6 +16,7 @@
 
 #include "env/file_name.h"
 #include "env/immortal.h"
+#include "env/older_files.h"
 #include "env/without_signals.h"
 
 namespace refrain::env {
@@ -112,20 +113,27 @@ rlim_t table_size() noexcept {
   return error == std::errc() ? size : kHighest;
 }
 
+/// The name as it is where there is no current folder any more: to open it tells why it can't be used.
 std::string absolute(const std::string& name) {
-  return std::filesystem::absolute(name).string();
+  std::error_code error;
+  const std::filesystem::path found = std::filesystem::absolute(name, error);
+  return error ? name : found.string();
+}
+
+/// For this process. A lock of the process, not of the open file: children that outlive us do not keep it. False if
+/// another process has it.
+bool lock(int descriptor) noexcept {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return ::fcntl(descriptor, F_SETLK, &lock) == 0 || (errno != EACCES && errno != EAGAIN);
 }
 
 /// Whether an opened file may be written from its beginning: nobody's work is lost, and nobody else will do the same.
 bool is_free(int descriptor) noexcept {
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) return false;
-  if (status.st_size != 0) return false;
-  // A lock of the process, not of the open file: children that outlive us do not keep it.
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  if (::fcntl(descriptor, F_SETLK, &lock) != 0 && (errno == EACCES || errno == EAGAIN)) return false;
+  if (status.st_size != 0 || !lock(descriptor)) return false;
   return ::fstat(descriptor, &status) == 0 && status.st_size == 0;
 }
 
@@ -261,8 +269,15 @@ std::error_code OwnFile::append_to(const FileName& name, mode_t mode) {
   return name.counted() ? make_counted(name, mode) : append_to(name.text(), mode);
 }
 
-std::error_code OwnFile::create(const FileName& name, mode_t mode) {
-  if (!name.counted()) return create(name.text(), mode);
+/// Whoever was first has another file at this name when it gives the lock back.
+bool OwnFile::takes_older(const OlderFiles& older) const noexcept {
+  struct stat status {};
+  return !made_ && ::fstat(descriptor_, &status) == 0 && older.contains(status) && lock(descriptor_) && in_place() &&
+         ::fstat(descriptor_, &status) == 0 && older.contains(status);
+}
+
+std::error_code OwnFile::create(const FileName& name, mode_t mode, const OlderFiles* older) {
+  if (!name.counted()) return create(name.text(), mode, older);
   for (;;) {
     const std::error_code error = make_counted(name, mode);
     // Who names this very file may have found it empty.
@@ -271,7 +286,7 @@ std::error_code OwnFile::create(const FileName& name, mode_t mode) {
   }
 }
 
-std::error_code OwnFile::create(const std::string& name, mode_t mode) {
+std::error_code OwnFile::create(const std::string& name, mode_t mode, const OlderFiles* older) {
   const std::string wanted = absolute(name);
   for (int number = 0; number < kMostNames; ++number) {
     const std::string candidate = number == 0 ? wanted : further_name(wanted, number);
@@ -280,7 +295,8 @@ std::error_code OwnFile::create(const std::string& name, mode_t mode) {
       continue;
     }
     if (error) return error;
-    if (!regular_ || is_free(descriptor_)) {
+    older_ = number == 0 && regular_ && older != nullptr && takes_older(*older);
+    if (!regular_ || older_ || is_free(descriptor_)) {
       ::fcntl(descriptor_, F_SETFL, O_APPEND);  // who reads a pipe that was named is waited for
       return {};
     }
@@ -290,7 +306,7 @@ std::error_code OwnFile::create(const std::string& name, mode_t mode) {
 }
 
 std::error_code OwnFile::create_beside(const std::string& name, mode_t mode) {
-  std::string made = (std::filesystem::path(absolute(name)).parent_path() / ".refrain.XXXXXX").string();
+  std::string made = (std::filesystem::path(name).parent_path() / ".refrain.XXXXXX").string();
   const int descriptor = ::mkostemp(made.data(), O_APPEND | O_CLOEXEC);
   if (descriptor < 0) return system_error(errno);
   ::fchmod(descriptor, mode);
@@ -299,10 +315,20 @@ std::error_code OwnFile::create_beside(const std::string& name, mode_t mode) {
 
 std::error_code OwnFile::rename_to(const std::string& name) {
   if (!in_place()) return system_error(ENOENT);
-  const std::string wanted = absolute(name);
-  if (::rename(name_.c_str(), wanted.c_str()) != 0) return system_error(errno);
-  name_ = wanted;
+  if (::rename(name_.c_str(), name.c_str()) != 0) return system_error(errno);
+  name_ = name;
   return {};
+}
+
+std::error_code OwnFile::replace(const std::string& name, mode_t mode, std::span<const std::byte> content) {
+  const std::string wanted = absolute(name);
+  std::error_code error = create_beside(wanted, mode);
+  if (error) return error;
+  lock(descriptor_);
+  error = system_error(write(content));
+  if (!error) error = rename_to(wanted);
+  if (error) remove();
+  return error;
 }
 
 void OwnFile::remove() noexcept {
@@ -375,15 +401,24 @@ std::error_code OwnFile::obstacle(const std::string& name) {
   return error;
 }
 
+std::error_code OwnFile::obstacle_to_replace(const std::string& name) {
+  // One without a name is gone even if a signal ends the process now; not every file system has them.
+  const std::string folder = std::filesystem::path(absolute(name)).parent_path().string();
+  const int nameless = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (nameless >= 0) ::close(nameless);
+  if (nameless >= 0 || (errno != EOPNOTSUPP && errno != EISDIR)) return system_error(nameless >= 0 ? 0 : errno);
+  OwnFile file;
+  const std::error_code error = file.create_beside(absolute(name), S_IRUSR | S_IWUSR);
+  file.remove();
+  return error;
+}
+
 bool OwnFile::busy(const std::string& name) noexcept {
   const int descriptor = ::open(name.c_str(), kHow | O_NOFOLLOW);
   if (descriptor < 0) return false;
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  const bool locked = ::fcntl(descriptor, F_SETLK, &lock) != 0 && (errno == EACCES || errno == EAGAIN);
+  const bool free = lock(descriptor);
   ::close(descriptor);
-  return locked;
+  return !free;
 }
 
 }  // namespace refrain::env

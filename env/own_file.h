@@ -16,6 +16,7 @@
 namespace refrain::env {
 
 class FileName;
+class OlderFiles;
 
 /// Which file a descriptor stands for.
 struct FileIdentity {
@@ -60,15 +61,17 @@ class OwnFile {
   /// Opens a file to write at its end, and makes it if it is not there.
   std::error_code append_to(const std::string& name, mode_t mode);
   /// Makes a file. One that is there already, and not empty, or another user's, is left alone: name.PID.ending,
-  /// name.PID.2.ending … are tried then.
-  std::error_code create(const std::string& name, mode_t mode);
+  /// name.PID.2.ending … are tried then. One of `older` is taken as it is, for nobody else then, and to be replaced.
+  std::error_code create(const std::string& name, mode_t mode, const OlderFiles* older = nullptr);
   /// The same for a pattern. With a counter in it the file is always a new one: of the first number that nobody has.
   std::error_code append_to(const FileName& name, mode_t mode);
-  std::error_code create(const FileName& name, mode_t mode);
-  /// Makes a file of a name that nobody can foresee in the folder of `name`, to be renamed to that.
-  std::error_code create_beside(const std::string& name, mode_t mode);
-  /// Puts the file in the place of whatever has this name.
-  std::error_code rename_to(const std::string& name);
+  std::error_code create(const FileName& name, mode_t mode, const OlderFiles* older = nullptr);
+  /// Makes a file with this content and puts it in the place of whatever has the name, whole or not at all: what is
+  /// there stays if anything goes wrong, and nothing else is left. As create() does, it has the file to itself.
+  std::error_code replace(const std::string& name, mode_t mode, std::span<const std::byte> content);
+  std::error_code replace(const std::string& name, mode_t mode, std::string_view content) {
+    return replace(name, mode, std::as_bytes(std::span(content)));
+  }
   /// Removes the file, if it was made by this object and its name still leads to it.
   void remove() noexcept;
   /// Uses a descriptor of the program's or of a parent's, while it stands for `file`. Does not close it.
@@ -78,6 +81,8 @@ class OwnFile {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   /// False: a terminal, a pipe, a descriptor that the user named. It can be written to, but not replaced.
   [[nodiscard]] bool regular() const noexcept { return regular_; }
+  /// Whether create() has taken an older file, in which nothing is to be written.
+  [[nodiscard]] bool older() const noexcept { return older_; }
   /// Whether its name still leads to it.
   [[nodiscard]] bool in_place() const noexcept;
   /// Writes everything. Returns 0 or an error number, EBADF if it is not ours any more. `written`, if given, gets the
@@ -90,11 +95,18 @@ class OwnFile {
 
   /// Why append_to() or create() could not write to this name; nothing if they could. Leaves no trace.
   static std::error_code obstacle(const std::string& name);
+  /// The same for replace().
+  static std::error_code obstacle_to_replace(const std::string& name);
   /// Whether another process is writing what create() gave it by this name.
   static bool busy(const std::string& name) noexcept;
 
  private:
   std::error_code open_or_make(const std::string& name, mode_t mode);
+  /// Makes a file of a name that nobody can foresee in the folder of `name`, which is absolute.
+  std::error_code create_beside(const std::string& name, mode_t mode);
+  /// Puts the file in the place of whatever has this name.
+  std::error_code rename_to(const std::string& name);
+  [[nodiscard]] bool takes_older(const OlderFiles& older) const noexcept;
   /// `system_error(EEXIST)`, and nothing else has happened, if there is something of that name.
   std::error_code make(const std::string& name, mode_t mode);
   std::error_code make_counted(const FileName& name, mode_t mode);
@@ -109,6 +121,7 @@ class OwnFile {
   bool borrowed_ = false;
   bool regular_ = false;
   bool made_ = false;
+  bool older_ = false;
   std::string name_;
 };
 

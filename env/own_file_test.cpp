@@ -221,7 +221,7 @@ TEST_CASE("files are made with the wanted permissions, whatever the program's um
     CHECK(!log.append_to(folder.file("log" + number), kOwner));
     CHECK(!capture.create(folder.file("capture" + number), kOwner));
     CHECK(!shared.create(folder.file("shared" + number), 0664));
-    CHECK(!draft.create_beside(folder.file("draft" + number), 0640));
+    CHECK(!draft.replace(folder.file("draft" + number), 0640, "whole"));
     CHECK(mode_of(log.name()) == 0600);
     CHECK(mode_of(capture.name()) == 0600);
     CHECK(mode_of(shared.name()) == 0664);
@@ -378,22 +378,28 @@ TEST_CASE("a file that got the number of ours, which is gone, is not ours") {
   CHECK(contents(folder.file("y")) == "theirs");
 }
 
-TEST_CASE("a draft has a name that nobody can foresee, and goes without a trace") {
+TEST_CASE("what takes another file's place is whole or leaves no trace") {
   const test::ScratchFolder folder;
-  {
-    OwnFile first;
-    OwnFile second;
-    REQUIRE(!first.create_beside(folder.file("x"), kOwner));
-    REQUIRE(!second.create_beside(folder.file("x"), kOwner));
-    CHECK(first.name() != second.name());
-    CHECK(first.write("whole") == 0);
-    CHECK(!first.rename_to(folder.file("x")));
-    CHECK(first.in_place());
-    first.remove();
-    CHECK(first.rename_to(folder.file("x")));  // it is not there any more
-    second.remove();
-  }
-  CHECK(std::filesystem::is_empty(std::filesystem::path(folder.file("x")).parent_path()));
+  const std::string place = folder.file("x");
+  std::ofstream(place) << "theirs";
+  OwnFile file;
+  REQUIRE(!file.replace(place, kOwner, "ours"));
+  CHECK(file.name() == place);
+  CHECK(file.in_place());
+  CHECK(file.write(" too") == 0);
+  CHECK(in_child([&] { DEMAND(OwnFile::busy(place)); }) == 0);  // until this process opens and closes it
+  CHECK(contents(place) == "ours too");
+  CHECK(in_child([&] {
+          ::signal(SIGXFSZ, SIG_DFL);
+          const rlimit limit{2, 2};
+          ::setrlimit(RLIMIT_FSIZE, &limit);
+          DEMAND(OwnFile().replace(place, kOwner, "cut") == std::errc::file_too_large);
+        }) == 0);
+  CHECK(contents(place) == "ours too");
+  CHECK(OwnFile().replace(folder.file("no/folder"), kOwner, "ours") == std::errc::no_such_file_or_directory);
+  CHECK(OwnFile::obstacle_to_replace(folder.file("no/folder")) == std::errc::no_such_file_or_directory);
+  CHECK(!OwnFile::obstacle_to_replace(place));
+  CHECK(folder.files().size() == 1);
 }
 
 TEST_CASE("where there is no room for a descriptor nothing is left behind") {
@@ -405,7 +411,7 @@ TEST_CASE("where there is no room for a descriptor nothing is left behind") {
           for (int number = 10; number < 11; ++number) ::dup2(0, number);
           OwnFile file;
           DEMAND(file.create(folder.file("x"), kOwner) == std::errc::too_many_files_open);
-          DEMAND(file.create_beside(folder.file("x"), kOwner) == std::errc::too_many_files_open);
+          DEMAND(file.replace(folder.file("x"), kOwner, "x") == std::errc::too_many_files_open);
         }) == 0);
   CHECK(std::filesystem::is_empty(std::filesystem::path(folder.file("x")).parent_path()));
 }

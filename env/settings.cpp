@@ -116,7 +116,9 @@ Problem parse_text(std::string& field, std::string_view value) {
   return {};
 }
 
-Problem parse_output(std::string& field, std::string_view value) {
+/// `needed`: it is not switched off by naming none.
+Problem parse_output(std::string& field, std::string_view value, bool needed) {
+  if (needed && value.empty()) return "is not the name of a file";
   Problem problem = FileName::problem(value);
   return problem.empty() ? parse_text(field, value) : problem;
 }
@@ -159,9 +161,11 @@ const std::vector<Row>& rows() {
   Row{{name, "text", default_value, "", help, SettingAudience::audience, example},               \
       [](Settings& s, std::string_view value) -> Problem { return parse_text(s.field, value); }, \
       [](const Settings& s) -> std::string { return s.field; }},
-#define OUTPUT(field, name, audience, example, default_value, help)                                \
-  Row{{name, "output", default_value, "", help, SettingAudience::audience, example},               \
-      [](Settings& s, std::string_view value) -> Problem { return parse_output(s.field, value); }, \
+#define OUTPUT(field, name, audience, example, default_value, help)                    \
+  Row{{name, "output", default_value, "", help, SettingAudience::audience, example},   \
+      [](Settings& s, std::string_view value) -> Problem {                             \
+        return parse_output(s.field, value, !std::string_view(default_value).empty()); \
+      },                                                                               \
       [](const Settings& s) -> std::string { return s.field; }},
 #define PATTERNS(field, name, audience, example, default_value, help)                                      \
   Row{{name, "list", default_value, "PATTERN,...", help, SettingAudience::audience, example},              \

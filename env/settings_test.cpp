@@ -148,6 +148,15 @@ TEST_CASE("variables that refrain run sets itself are not unknown") {
   CHECK(problems.empty());
 }
 
+TEST_CASE("a file that is always written always has a name, the others are switched off without one") {
+  Settings settings;
+  CHECK(set(settings, "capture_file", "", "environment").has_value());
+  CHECK(settings.capture_file == "refrain.%p.rfn");
+  settings.report_file = settings.profile = settings.log_file = "x";
+  for (const char* name : {"report_file", "profile", "log_file"}) CHECK_FALSE(set(settings, name, "", "environment"));
+  CHECK((settings.report_file + settings.profile + settings.log_file).empty());
+}
+
 TEST_CASE("the config file is read, and the environment wins over it") {
   const TemporaryFile file(
       "# Refrain\n"

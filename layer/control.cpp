@@ -94,7 +94,7 @@ std::string capture_for(replay::Engine& engine, std::string_view seconds_text, c
   engine.stop();
   const std::string file = engine.capture_file();
   if (file.empty()) {
-    return error("the capture file could not be written; the log of the process says why");
+    return error("no capture was written: nothing was submitted, or the log of the process says why");
   }
   return whole ? ok("captured " + std::to_string(seconds) + " s to " + file)
                : error("interrupted; captured to " + file);

@@ -66,6 +66,7 @@ capture::Recorder* open_recorder(const env::Settings& settings) {
   }
   capture::FileRecorderOptions options;
   options.file = settings.capture_file;
+  options.older = env::OlderFiles::of_process();
   options.mode = env::permissions(settings.file_mode);
   options.contents = settings.portable;
   options.timed_calls = settings.capture_calls;
@@ -75,7 +76,7 @@ capture::Recorder* open_recorder(const env::Settings& settings) {
   std::string error;
   std::unique_ptr<capture::Recorder> recorder = capture::open_file_recorder(options, &error);
   if (recorder == nullptr) {
-    env::log_error(error + "; nothing is captured");
+    env::log_error(error + " (setting capture_file); nothing is captured");
   }
   return recorder.release();
 }

@@ -39,7 +39,7 @@ struct Engine::Inside {
       : context(settings, state, backend, hooks, recorder,
                 [this](std::uint64_t oldest_ns, bool rests) { return lanes.flush_older(oldest_ns, rests); }),
         lanes(context),
-        report_file(settings.report_file, env::permissions(settings.file_mode)) {}
+        report_file(settings.report_file, env::permissions(settings.file_mode), env::OlderFiles::of_process()) {}
 
   /// Submits all that is held, on a thread for which nobody waits for long. False: the driver has not returned, and
   /// nothing may be asked that needs a lane's lock, for good.
@@ -281,6 +281,12 @@ void Engine::enter_region(const env::Region* region) noexcept {
   }
 }
 
+void Engine::finish_capture() noexcept {
+  if (capture::Recorder* const recorder = inside_->context.recorder; recorder != nullptr) {
+    recorder->finish();
+  }
+}
+
 void Engine::flush_capture() noexcept {
   if (capture::Recorder* const recorder = inside_->context.recorder; recorder != nullptr) {
     recorder->flush();
@@ -378,7 +384,7 @@ void Engine::shut_down() noexcept {
     state_.abandoned.store(true);
     state_.held_lanes.store(0);  // later calls of the program's are not to wait for it
     state_.trailing_lanes.store(0);
-    flush_capture();
+    finish_capture();
     return;
   }
   if (Lane* mine = Lane::current; mine != nullptr && mine->is_of(state_)) {
@@ -399,6 +405,7 @@ void Engine::write_out_once() noexcept {
   }
   flush_capture();
   write_report();
+  finish_capture();
   if (inside_->context.profile.wanted()) {
     try {
       inside_->context.profile.write(inside_->context.graphs.known());

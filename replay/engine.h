@@ -170,6 +170,7 @@ class Engine {
   void flush_holder(const Lane* holder, const QueueSlot& queue) noexcept;
   [[nodiscard]] ReportData report_data() const;
   void flush_capture() noexcept;
+  void finish_capture() noexcept;
   void write_out_once() noexcept;
 
   struct Inside;

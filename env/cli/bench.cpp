@@ -5,6 +5,7 @@
 #include "env/cli/commands.h"
 #include "env/cli/marked_file.h"
 #include "env/cli/options.h"
+#include "env/cli/output_files.h"
 #include "env/escape.h"
 #include "replay/bench/bench_plot.h"
 
@@ -87,6 +88,7 @@ int bench_command(const CommandArguments& arguments) {
     bench.plot = [](const std::string& svg) { std::fputs(svg.c_str(), stdout); };
   } else if (!picture.empty()) {
     const MarkedFile file{picture, replay::kPlotMark, "picture"};
+    refuse_input(picture, "--plot", {bench.file, bench.baseline});
     file.check();
     bench.plot = [file](const std::string& svg) {
       file.write(svg);

@@ -153,8 +153,65 @@ expect 0 '^started$' "$refrain" run --log-file table.csv -- echo started
 expect 0 '^started$' "$refrain" run -o /dev/null -- echo started
 printf 'REFRFN\r\nmore' > old.rfn
 expect 0 '^REFRFN' env REFRAIN_MODE=capture REFRAIN_CAPTURE_FILE=old.rfn "$refrain" run -- cat old.rfn
-expect 1 'No such file' "$refrain" run -o old.rfn -- cat old.rfn
 expect 0 '^a,b$' cat table.csv
+expect 2 "can't write a profile to '.*table.csv' .--profile.: it is there already, and not a profile" \
+  "$refrain" run --profile table.csv -- echo started
+expect 2 "can't write a profile to '.*No such file" "$refrain" run --profile missing/p -- echo started
+expect 2 "can't write a profile to '.*No such file" env REFRAIN_PROFILE=missing/p "$refrain" run -- echo started
+expect 0 '^started$' "$refrain" run --observe --profile missing/p -- echo started
+
+# An older one stays until there is something that takes its place: programs that do not start, or submit nothing.
+: > not_executable
+printf '#!/missing/interpreter\n' > bad_interpreter && chmod +x bad_interpreter
+echo '{"share_replayed": 0, "yielded_ms": 0}' > old.json
+expect 126 "can't execute" "$refrain" capture -o old.rfn -- ./not_executable
+expect 127 "can't execute" "$refrain" capture -o old.rfn -- ./bad_interpreter
+expect 126 "can't execute" "$refrain" capture -o old.rfn -- "$work"
+expect 0 '^REFRFN' "$refrain" run -o old.rfn -- cat old.rfn
+expect 0 '^[0-9]+:[0-9]+:12:[0-9]+,[0-9]+:[0-9]+:[0-9]+:[0-9]+$' "$refrain" capture -o old.rfn --report-file old.json -- \
+  sh -c 'echo "$REFRAIN_OLDER_FILES"'
+expect 0 '^<>$' env REFRAIN_MODE=capture REFRAIN_CAPTURE_FILE=old.rfn "$refrain" run -- sh -c 'echo "<$REFRAIN_OLDER_FILES>"'
+expect 0 share_replayed cat old.json
+expect 0 '^REFRFN' cat old.rfn
+
+# Nor is an output what the same command reads, or writes besides.
+chmod go-w conf
+ln old.rfn same.rfn
+cp "$(type -P true)" program
+expect 2 "can't write a log to '.*conf' .--log-file.: it is read by the same run" \
+  "$refrain" run --config conf --log-file conf -- echo started
+expect 2 'it is read by the same run' "$refrain" run --log-file program -- ./program
+expect 2 "can't write a capture to '.*: --log-file names it, too" "$refrain" capture -o new.rfn --log-file new.rfn -- echo started
+expect 2 ' names it, too' "$refrain" capture -o old.rfn --log-file same.rfn -- echo started
+expect 0 '^started$' "$refrain" run --log-file /dev/stdout --report-file /dev/stdout -- echo started
+expect 2 "'old.rfn' is what the command reads" "$refrain" extract --graph 0 -o old.rfn old.rfn
+expect 2 "'same.rfn' is what the command reads" "$refrain" extract --graph 0 -o same.rfn old.rfn
+expect 2 "'old.rfn' is what the command reads" "$refrain" report old.json old.rfn -o old.rfn
+expect 2 "'old.rfn' is what the command reads" "$refrain" bench --plot old.rfn old.rfn
+expect 1 "can't write 'missing/new.rfn': No such file" "$refrain" extract --graph 0 -o missing/new.rfn old.rfn
+expect 0 '^REFRFN' cat old.rfn
+
+# A capture always has a name.
+expect 2 "--capture-file: '' is not the name of a file" "$refrain" capture -o '' -- echo started
+expect 2 "--capture-file: '' is not the name of a file" "$refrain" run --capture-file '' -- echo started
+expect 0 '^started$' env REFRAIN_MODE=capture REFRAIN_CAPTURE_FILE= "$refrain" run -- echo started
+expect 0 "REFRAIN_CAPTURE_FILE: '' is not the name of a file; 'refrain.%p.rfn' stays in force" \
+  env REFRAIN_CAPTURE_FILE= "$refrain" settings
+mkdir gone
+expect 2 "can't write a capture to '.*No such file" sh -c 'cd gone; rmdir ../gone; "$1" capture -- echo started' x "$refrain"
+
+# What can't be captured is said, where it was to be; what was captured, the programs say.
+expect 0 "^\[refrain\] info: capture: a process that submits work says at its end .*/x.rfn.*; if none says so, nothing was captured$" \
+  "$refrain" capture -o x.rfn -- true
+refuse 'capture:' "$refrain" run -- true
+refuse 'capture:' "$refrain" capture --log-file %n.log -- true
+expect 0 "capture: nothing of '.*/echo' itself is captured.*: 'echo' is not chosen by the setting programs .heat." \
+  "$refrain" capture --programs heat -- /bin/echo started
+refuse 'nothing of' "$refrain" capture --programs 'ech*' -- /bin/echo started
+refuse 'nothing of' "$refrain" run --programs heat -- /bin/echo started
+refuse 'nothing of' "$refrain" capture --programs heat --log-level error -- /bin/echo started
+expect 0 "^started$" "$refrain" capture --programs heat --log-file not_captured -- /bin/echo started
+expect 0 'warning: capture: nothing of' cat not_captured
 
 # env prints the same for a shell, whatever the values are.
 eval "$(OPENCL_LAYERS="/it's \$HOME.so" "$refrain" env --capture --log-file "a'b")"

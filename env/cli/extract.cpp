@@ -6,6 +6,7 @@
 
 #include "env/cli/commands.h"
 #include "env/cli/options.h"
+#include "env/cli/output_files.h"
 #include "env/escape.h"
 
 namespace refrain::env {
@@ -35,6 +36,7 @@ int extract_command(const CommandArguments& arguments) {
   }
   extract.file = files.front();
   extract.graphs = number_list(graphs, "--graph");
+  refuse_input(extract.output, "-o", files);
   const replay::Extracted told = replay::extract(extract);
   if (!told.cut_short.empty()) {
     std::cerr << "refrain: note: '" << escaped(extract.file) << "' is " << escaped(told.cut_short)

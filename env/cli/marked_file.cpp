@@ -31,24 +31,6 @@ std::error_code append(const std::string& name, const std::string& text) {
   return {file.write(text), std::generic_category()};
 }
 
-/// Takes the place of `name` last, so that what was there stays if anything goes wrong.
-std::error_code replace(const std::string& name, const std::string& text) {
-  OwnFile file;
-  if (const std::error_code error = file.create_beside(name, kMode)) return error;
-  std::error_code error(file.write(text), std::generic_category());
-  if (!error) error = file.rename_to(name);
-  if (error) file.remove();
-  return error;
-}
-
-/// Why there can be no file to take the place of `name`.
-std::error_code obstacle_beside(const std::string& name) {
-  OwnFile file;
-  const std::error_code error = file.create_beside(name, kMode);
-  if (!error) file.remove();
-  return error;
-}
-
 void refuse(const MarkedFile& marked, const std::error_code& error) {
   if (!error) return;
   throw std::runtime_error(std::string("can't write the ") + marked.kind + " to '" + marked.name +
@@ -63,12 +45,12 @@ void MarkedFile::check() const {
   if (::lstat(name.c_str(), &status) == 0 && status.st_size != 0 && !is_marked(*this)) {
     throw std::runtime_error("'" + name + "' is there already, and no " + kind + " of Refrain's; it stays as it is");
   }
-  refuse(*this, obstacle_beside(name));
+  refuse(*this, OwnFile::obstacle_to_replace(name));
 }
 
 void MarkedFile::write(const std::string& text) const {
   check();
-  refuse(*this, is_special(name) ? append(name, text) : replace(name, text));
+  refuse(*this, is_special(name) ? append(name, text) : OwnFile().replace(name, kMode, text));
 }
 
 }  // namespace refrain::env

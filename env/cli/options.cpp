@@ -147,9 +147,9 @@ std::vector<Variable> SettingOptions::variables() const {
     if (given.contains("mode")) throw UsageError("--" + shortcut + " and --mode exclude each other");
     given["mode"] = shortcut;
   }
-  if (!output_.empty()) {
+  if (output_) {
     if (given.contains("capture_file")) throw UsageError("--output and --capture-file exclude each other");
-    given["capture_file"] = output_;
+    given["capture_file"] = *output_;
     given.emplace("mode", "capture");
     if (given["mode"] != "capture") {
       throw UsageError("--output writes a capture file, which mode " + given["mode"] + " does not");

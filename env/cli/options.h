@@ -44,7 +44,7 @@ class SettingOptions {
  private:
   std::map<std::string, std::optional<std::string>> given_;  // by name of the setting
   std::string config_;
-  std::string output_;
+  std::optional<std::string> output_;
   std::map<std::string, bool> shortcuts_;  // mode → given
 };
 

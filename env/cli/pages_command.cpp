@@ -1,6 +1,5 @@
 // `refrain completion`, and `refrain pages`, which writes everything that is installed beside the program.
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
 #include "env/cli/command_descriptions.h"
@@ -8,14 +7,16 @@
 #include "env/cli/completion.h"
 #include "env/cli/man_page.h"
 #include "env/cli/options.h"
+#include "env/own_file.h"
 
 namespace refrain::env {
 namespace {
 
 void write(const std::filesystem::path& file, const std::string& text) {
   std::filesystem::create_directories(file.parent_path());
-  std::ofstream out(file, std::ios::binary);
-  if (!(out << text).flush()) throw std::runtime_error("can't write " + file.string());
+  if (const std::error_code error = OwnFile().replace(file, 0644, text)) {
+    throw std::runtime_error("can't write " + file.string() + ": " + error.message());
+  }
 }
 
 }  // namespace

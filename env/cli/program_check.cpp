@@ -62,7 +62,10 @@ ProgramFile check_program(const std::string& command) {
   }
   struct stat status {};
   if (::stat(result.path.c_str(), &status) == 0) {
-    if (::access(result.path.c_str(), X_OK) != 0 || !S_ISREG(status.st_mode)) {
+    result.starts = ::access(result.path.c_str(), X_OK) == 0 && S_ISREG(status.st_mode);
+    std::error_code error;
+    result.image = std::filesystem::canonical(result.path, error).filename().string();
+    if (!result.starts) {
       result.obstacle = "it is not executable";
     } else if (((status.st_mode & S_ISUID) != 0 && status.st_uid != ::geteuid()) ||
                ((status.st_mode & S_ISGID) != 0 && status.st_gid != ::getegid())) {
@@ -83,7 +86,10 @@ ProgramFile check_program(const std::string& command) {
     std::string interpreter;
     std::getline(file, interpreter);
     interpreter.erase(0, interpreter.find_first_not_of(' '));
-    result.note = "a script, run by " + interpreter.substr(0, interpreter.find(' '));
+    interpreter = interpreter.substr(0, interpreter.find(' '));
+    result.note = "a script, run by " + interpreter;
+    std::error_code error;
+    result.image = std::filesystem::canonical(interpreter, error).filename().string();
   }
   return result;
 }

@@ -10,6 +10,8 @@ struct ProgramFile {
   std::string path;      ///< where PATH leads; empty if there is no such command
   std::string obstacle;  ///< why no library can be put into it, as a clause; empty if nothing is in the way
   std::string note;      ///< "a script, run by /bin/sh"
+  std::string image;     ///< the name of the executable file that runs at first, of a script its interpreter's
+  bool starts = false;   ///< it is executable, whatever is in it
 };
 
 /// Looks at the file that `command` would execute.

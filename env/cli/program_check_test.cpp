@@ -52,6 +52,8 @@ TEST_CASE("programs that can be hooked") {
   const ProgramFile script = check_program(folder.file("script", "#! /bin/sh -e\nexit\n"));
   CHECK(script.obstacle.empty());
   CHECK(script.note == "a script, run by /bin/sh");
+  CHECK(script.image == std::filesystem::canonical("/bin/sh").filename());
+  CHECK(script.starts);
 }
 
 TEST_CASE("an empty entry of PATH is the current folder, wherever it stands") {

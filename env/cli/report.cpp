@@ -3,6 +3,7 @@
 #include "env/cli/commands.h"
 #include "env/cli/marked_file.h"
 #include "env/cli/options.h"
+#include "env/cli/output_files.h"
 #include "env/page/page.h"
 #include "replay/forecast/forecast.h"
 
@@ -34,6 +35,11 @@ int report_command(const CommandArguments& arguments) {
     throw UsageError("report needs one file or two; usage: refrain report [OPTIONS] FILE [FILE]");
   }
 
+  const MarkedFile made{output, page::kMark, "page"};
+  if (output != "-") {
+    refuse_input(output, "-o", files);
+    made.check();
+  }
   std::vector<nlohmann::json> inputs;
   for (const std::string& file : files)
     inputs.push_back(page::read_input(file, replay::forecast, max_memory_mb << 20U));
@@ -42,7 +48,7 @@ int report_command(const CommandArguments& arguments) {
     std::cout << text;
     return kSuccess;
   }
-  MarkedFile{output, page::kMark, "page"}.write(text);
+  made.write(text);
   std::cerr << "refrain: wrote " << output << "\n";
   return kSuccess;
 }

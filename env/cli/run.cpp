@@ -11,9 +11,31 @@
 #include "env/cli/output_files.h"
 #include "env/cli/program_check.h"
 #include "env/escape.h"
+#include "env/log.h"
+#include "env/older_files.h"
+#include "env/program_choice.h"
 
 namespace refrain::env {
 namespace {
+
+/// What the log can tell before the program's own is open: where nothing can be preloaded, or no call comes, that never
+/// is.
+void say_what_is_captured(const Settings& settings, const ProgramFile& program) {
+  if (settings.mode != Mode::kCapture || !program.starts) return;
+  const auto asks = [&](const char* placeholder) { return settings.log_file.find(placeholder) != std::string::npos; };
+  if (asks("%n") || asks("%i")) return;  // a log of the program's own, which this process can't name
+  open_log(settings);
+  std::string why = program.obstacle;
+  if (why.empty() && !ProgramChoice(settings.programs, program.image).chosen()) {
+    why = "'" + program.image + "' is not chosen by the setting programs (" + settings.programs + ")";
+  }
+  if (!why.empty()) {
+    log_warning("capture: nothing of '" + program.path + "' itself is captured, only of what it starts: " + why);
+  } else {
+    log_info("capture: a process that submits work says at its end what it wrote (to '" + settings.capture_file +
+             "'); if none says so, nothing was captured");
+  }
+}
 
 /// What both commands do; `name` is that of the command, `more` what only one of them can be told.
 int run(CLI::App& app, const std::string& name, const CommandArguments& arguments,
@@ -42,8 +64,11 @@ int run(CLI::App& app, const std::string& name, const CommandArguments& argument
   apply(variables);
   std::vector<SettingProblem> problems;
   const Settings settings = configured_settings(problems);
-  check_output_files(settings);
-  if (!program.path.empty()) make_room(settings, given);
+  check_output_files(settings, program.path);
+  if (const OlderFiles older = older_files(settings, given); !older.empty()) {
+    apply({{OlderFiles::kVariable, older.text()}});
+  }
+  say_what_is_captured(settings, program);
   if (!settings.follow_children) {
     apply({{"REFRAIN_ROOT_PID", std::to_string(::getpid())}});
   }

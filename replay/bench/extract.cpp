@@ -1,8 +1,10 @@
 #include "replay/bench/extract.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -13,6 +15,7 @@
 #include "capture/format.h"
 #include "capture/limits.h"
 #include "capture/reader.h"
+#include "env/own_file.h"
 #include "replay/bench/bench_addresses.h"
 
 namespace refrain::replay {
@@ -184,11 +187,31 @@ std::string literally(const std::string& name) {
   return pattern;
 }
 
-/// A file that is gone if it does not get its name.
+std::atomic<const char*> unfinished{nullptr};
+
+void remove_unfinished(int number) {
+  if (const char* const name = unfinished.load(); name != nullptr) {
+    ::unlink(name);
+  }
+  static_cast<void>(::raise(number));  // when this handler returns, with its default action
+}
+
+/// A file that is gone if it does not get its name, also where a signal ends the process. One at a time.
 class Unfinished {
  public:
-  explicit Unfinished(const std::string& name) : name_(name + "." + std::to_string(::getpid()) + ".part") {}
+  explicit Unfinished(const std::string& name) : name_(name + "." + std::to_string(::getpid()) + ".part") {
+    unfinished.store(name_.c_str());
+    for (const int number : {SIGHUP, SIGINT, SIGTERM}) {
+      struct sigaction action {};
+      if (::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) {
+        action.sa_handler = &remove_unfinished;
+        action.sa_flags = static_cast<int>(SA_RESETHAND);
+        ::sigaction(number, &action, nullptr);
+      }
+    }
+  }
   ~Unfinished() {
+    unfinished.store(nullptr);
     std::error_code error;
     std::filesystem::remove(name_, error);
   }
@@ -203,6 +226,12 @@ class Unfinished {
 }  // namespace
 
 Extracted extract(const ExtractOptions& options) {
+  if (!replaceable(options.output)) {
+    throw std::runtime_error("'" + options.output + "' is there already, and not a capture; it stays as it is");
+  }
+  if (const std::error_code why = env::OwnFile::obstacle_to_replace(options.output)) {
+    throw std::runtime_error("can't write '" + options.output + "': " + why.message());
+  }
   std::string error;
   const auto capture = capture::read_capture(options.file, &error);
   if (!capture) {
@@ -212,9 +241,6 @@ Extracted extract(const ExtractOptions& options) {
     throw std::runtime_error(
         "'" + options.file + "' is not taken: " + why +
         ". A capture is code, and the new one would be your own. If you know where it comes from: --trust");
-  }
-  if (!replaceable(options.output)) {
-    throw std::runtime_error("'" + options.output + "' is there already, and not a capture; it stays as it is");
   }
   Extraction extraction(*capture);
   for (const std::uint32_t graph : options.graphs) {

@@ -1,13 +1,20 @@
 #include "replay/bench/extract.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <stdexcept>
+#include <thread>
 
 #include "test/backends/record_maker.h"
 #include "test/capture/capture_files.h"
 #include "test/capture/temporary_file.h"
+#include "test/support/scratch_folder.h"
 
 namespace refrain::replay {
 namespace {
@@ -186,14 +193,47 @@ TEST_CASE("what cannot be extracted says why, and leaves the file of that name a
   std::filesystem::permissions(whole_file.name(), perms::owner_read | perms::owner_write | perms::others_write);
   CHECK(said({whole_file.name(), other_file.name() + ".new", {0}}).find("--trust") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(other_file.name() + ".new"));
-  extract({whole_file.name(), whole_file.name(), {0, 1}, true});
-  CHECK(capture::load(whole_file.name()).why_not_trusted().empty());
+  const capture::TemporaryFile trusted;
+  extract({whole_file.name(), trusted.name(), {0, 1}, true});
+  CHECK(capture::load(trusted.name()).why_not_trusted().empty());
   std::string line;
   std::getline(std::ifstream(other_file.name()), line);
   CHECK(line == "a letter");
-  // A capture may take its own place.
-  extract({whole_file.name(), whole_file.name(), {1}});
+  // An older capture goes.
+  extract({trusted.name(), whole_file.name(), {1}});
   CHECK(capture::load(whole_file.name()).graphs.size() == 1);
+}
+
+TEST_CASE("an extraction that a signal ends leaves nothing behind, and the file of that name as it was") {
+  const test::ScratchFolder folder;
+  const std::string whole = folder.file("whole.rfn"), part = folder.file("part.rfn");
+  record(whole);
+  record(part);
+  for (int number : {SIGHUP, SIGINT, SIGTERM}) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::signal(number, SIG_DFL);
+      std::thread([&] {  // when the part is there
+        while (folder.files().size() < 3) {
+        }
+        ::kill(::getpid(), number);
+      })
+          .detach();
+      try {
+        for (;;) {
+          extract({whole, part, {0, 1}});
+        }
+      } catch (const std::runtime_error&) {
+        ::pause();  // the part is gone, and so will be the process
+      }
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    CHECK(WIFSIGNALED(status));
+    CHECK(WTERMSIG(status) == number);
+    CHECK(folder.files().size() == 2);
+  }
+  CHECK(capture::load(part).graphs.size() == 2);
 }
 
 }  // namespace

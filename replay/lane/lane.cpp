@@ -426,6 +426,7 @@ void Lane::consider_dormancy() noexcept {
   if (dormancy_.is_due(front().sequence) && !held_.any() &&
       dormancy_.consider(seen(), intervals_.comparing() ? intervals_.submissions() : 0) != 0) {
     abandon_interval();
+    leave_profile();  // the process may end by a signal before anything is looked at again
   }
 }
 

@@ -104,6 +104,11 @@ void ProfileFile::try_to_read(const std::string& device, const std::string& driv
   std::string why;
   const std::string content = content_of(name_, &why);
   if (content.empty() && why.empty()) {
+    if (const std::error_code error = env::OwnFile::obstacle_to_replace(name_)) {
+      foreign_ = true;
+      env::log_warning("the profile '" + name_ + "' (setting profile) is not written: " + error.message());
+      return;
+    }
     env::log_info("the profile '" + name_ + "' is not there yet: it is written at the end");
     return;
   }
@@ -162,7 +167,11 @@ void ProfileFile::keep(LaneProfile lane) noexcept {
 
 void ProfileFile::write(std::vector<GraphEntry::Known> graphs) noexcept {
   const env::MutexLock guard(mutex_);
-  if (!wanted_ || foreign_ || lanes_.empty()) {
+  if (!wanted_ || foreign_ || !ready()) {
+    return;
+  }
+  if (lanes_.empty()) {
+    env::log(env::LogLevel::kInfo, {"the profile '", name_, "' is not written: no thread has left what it learnt"});
     return;
   }
   try {
@@ -192,16 +201,7 @@ void ProfileFile::try_to_write(std::vector<GraphEntry::Known> graphs) {
   if (profile == before_ || bytes.size() > kLargestProfile) {
     return;
   }
-  env::OwnFile draft;  // who reads meanwhile finds the one or the other, whole
-  std::error_code error = draft.create_beside(name_, mode_);
-  if (!error) {
-    error = {draft.write(bytes), std::system_category()};
-  }
-  if (!error) {
-    error = draft.rename_to(name_);
-  }
-  if (error) {
-    draft.remove();
+  if (const std::error_code error = env::OwnFile().replace(name_, mode_, bytes)) {
     env::log_warning("the profile '" + name_ + "' is not written: " + error.message());
   }
 }

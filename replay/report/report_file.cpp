@@ -5,13 +5,6 @@
 #include "env/log.h"
 
 namespace refrain::replay {
-namespace {
-
-std::error_code whole(env::OwnFile& file, const std::string& text) {
-  return {file.write(text), std::system_category()};
-}
-
-}  // namespace
 
 void ReportFile::write(const std::string& text) {
   const env::MutexLock lock(mutex_);
@@ -25,11 +18,11 @@ std::error_code ReportFile::try_to_write(const std::string& text) {
     return replace(shown_->name(), text);
   }
   env::OwnFile claim;  // nobody else takes the name until the report is there
-  if (const std::error_code error = claim.create(wanted_, mode_)) {
+  if (const std::error_code error = claim.create(wanted_, mode_, &older_)) {
     return error;
   }
   if (!claim.regular()) {
-    return whole(claim, text);
+    return {claim.write(text), std::system_category()};
   }
   if (!wanted_.counted() && claim.name() != std::filesystem::absolute(wanted_.text())) {
     env::log_info("report: '" + wanted_.text() + "' is there already; writing '" + claim.name() + "'");
@@ -42,18 +35,10 @@ std::error_code ReportFile::try_to_write(const std::string& text) {
 }
 
 std::error_code ReportFile::replace(const std::string& name, const std::string& text) {
-  auto draft = std::make_unique<env::OwnFile>();
-  std::error_code error = draft->create_beside(name, mode_);
+  auto report = std::make_unique<env::OwnFile>();
+  const std::error_code error = report->replace(name, mode_, text);
   if (!error) {
-    error = whole(*draft, text);
-  }
-  if (!error) {
-    error = draft->rename_to(name);
-  }
-  if (error) {
-    draft->remove();
-  } else {
-    shown_ = std::move(draft);
+    shown_ = std::move(report);
   }
   return error;
 }

@@ -46,6 +46,22 @@ TEST_CASE("report file: what others put in its place stays") {
   CHECK(contents(folder.file("x." + std::to_string(::getpid()) + ".json")) == "two");
 }
 
+TEST_CASE("report file: an older one goes when the first report is there, and only then") {
+  const test::ScratchFolder folder;
+  std::ofstream(folder.file("x.json")) << "older";
+  struct stat status {};
+  REQUIRE(::lstat(folder.file("x.json").c_str(), &status) == 0);
+  env::OlderFiles older;
+  older.add(status);
+  ReportFile first(folder.file("x.json"), 0600, older), second(folder.file("x.json"), 0600, older);
+  CHECK(contents(folder.file("x.json")) == "older");
+  first.write("one");
+  CHECK(contents(folder.file("x.json")) == "one");
+  second.write("two");
+  CHECK(contents(folder.file("x.json")) == "one");
+  CHECK(folder.files().size() == 2);
+}
+
 TEST_CASE("report file: one that can't be written whole leaves nothing behind") {
   const test::ScratchFolder folder;
   const pid_t child = ::fork();

@@ -353,11 +353,11 @@ FAULTS = [
     Fault("intervals-that-were-not-measured-are-told", "replay/report/report.cpp",
           old="interval.eager_ns == 0 || interval.plans[interval.plan].ns == 0", new="interval.eager_ns == 0", promise=0,
           seen="The report says of an interval: 0.0 us with graphs (infx)."),
-    Fault("draft-of-a-report-left-behind", "replay/report/report_file.cpp",
-          old="draft->remove();", new="", promise=7, statement=True,
+    Fault("draft-of-a-file-left-behind", "env/own_file.cpp",
+          old="if (error) remove();", new="", promise=7, statement=True,
           seen="A report that could not be written leaves a file of a strange name, half written, in the folder."),
     Fault("report-readable-by-others", "replay/report/report_file.cpp",
-          old="draft->create_beside(name, mode_)", new="draft->create_beside(name, 0644)", promise=7,
+          old="report->replace(name, mode_, text)", new="report->replace(name, 0644, text)", promise=7,
           seen="Other users can read the report, whatever its permissions were to be."),
 
     # --- replay/bench*.cpp ---
