@@ -16,6 +16,7 @@
 
 #include "capture/encode.h"
 #include "capture/file_writer.h"
+#include "capture/fork_safe.h"
 #include "capture/graph_deduplicator.h"
 #include "capture/lane_writer.h"
 #include "capture/pending_definitions.h"
@@ -77,7 +78,6 @@ class FileRecorder final : public Recorder {
   void run() noexcept;
   /// Everything is in the file. Returns the number of submissions in it.
   std::uint64_t complete() noexcept;
-  void say_what_is_missing();
   /// Captured by now.
   [[nodiscard]] std::uint64_t submissions() const REFRAIN_REQUIRES(work_mutex_) REFRAIN_EXCLUDES(lanes_mutex_);
   void say_if_out_of_memory() noexcept;
@@ -129,6 +129,7 @@ FileRecorder::~FileRecorder() {
     stopping_.store(true, std::memory_order_relaxed);
     sem_post(&signal_.wake);
     thread_.join();
+    flush();
     if (!finished_) {
       complete();
     }
@@ -146,7 +147,11 @@ std::uint64_t FileRecorder::complete() noexcept {
                        " stretches before the " + std::to_string(options_.skipped_stretches) +
                        " that capture_skip leaves out were over");
     }
-    say_what_is_missing();
+    const env::MutexLock lock(definitions_mutex_);
+    if (const StoredContents& contents = pending_.contents(); contents.left_out_buffers() != 0) {
+      env::log_warning({"capture: the contents of ", std::to_string(contents.left_out_buffers()), " buffers, ",
+                        std::to_string(contents.left_out_bytes() >> 20U), " MiB, were left out"});
+    }
   });
   return captured;
 }
@@ -164,9 +169,7 @@ void FileRecorder::finish() noexcept {
     }
     signal_.stopped.store(true, std::memory_order_relaxed);
     writer_.discard();
-    if (window_.to_skip() == 0) {
-      env::log_info("capture: nothing was captured: nothing was submitted; no file is written");
-    }
+    env::log_info("capture: no file is written: nothing was captured");
   });
 }
 
@@ -174,14 +177,6 @@ std::uint64_t FileRecorder::submissions() const {
   const env::MutexLock lock(lanes_mutex_);
   return std::accumulate(lanes_.begin(), lanes_.end(), std::uint64_t{0},
                          [](std::uint64_t sum, const auto& lane) { return sum + lane->submissions(); });
-}
-
-void FileRecorder::say_what_is_missing() {
-  const env::MutexLock lock(definitions_mutex_);
-  if (const StoredContents& contents = pending_.contents(); contents.left_out_buffers() != 0) {
-    env::log_warning({"capture: the contents of ", std::to_string(contents.left_out_buffers()), " buffers, ",
-                      std::to_string(contents.left_out_bytes() >> 20U), " MiB, were left out"});
-  }
 }
 
 bool FileRecorder::start(std::string* error) {
@@ -475,62 +470,16 @@ void FileRecorder::write(Extent extent) {
   }
   append_in_batches(RecordType::kRegions, regions_.take_changed(), encode::regions,
                     [](const RegionUse& region) { return 128 + region.graphs.size() * 16; });
-  std::string error;
-  if (!failed_ && !news.empty() && !writer_.settle(&error)) {
+  if (std::string error; !failed_ && !news.empty() && !writer_.settle(&error)) {
     fail({error});
   }
 }
 
 void FileRecorder::append(format::RecordType type, std::span<const std::uint8_t> payload) {
-  std::string error;
-  if (!failed_ && !writer_.append(type, payload, &error)) {
+  if (std::string error; !failed_ && !writer_.append(type, payload, &error)) {
     fail({error});
   }
 }
-
-/// For lanes opened in a forked child.
-class NoStream final : public Stream {
- public:
-  void operation(const OperationView&) noexcept override {}
-  void host_call(const char*, std::uint64_t) noexcept override {}
-  void region(const env::Region*) noexcept override {}
-};
-
-/// In a forked child the writer's thread does not exist and whatever it was doing stays half done: there
-/// the recorder must not even be destroyed.
-class ForkSafe final : public Recorder {
- public:
-  explicit ForkSafe(std::unique_ptr<FileRecorder> recorder) noexcept : recorder_(recorder.release()) {}
-  ~ForkSafe() override {
-    if (recorder_->own_process()) {
-      delete recorder_;
-    }
-  }
-  ForkSafe(const ForkSafe&) = delete;
-  ForkSafe& operator=(const ForkSafe&) = delete;
-  void define_all(const Definitions& definitions) noexcept override { recorder_->define_all(definitions); }
-  std::uint16_t reason(const char* why) noexcept override { return recorder_->reason(why); }
-  void code(const CodeInfo& info) noexcept override { recorder_->code(info); }
-  void contents(ObjectId buffer, std::span<const std::byte> bytes) noexcept override {
-    recorder_->contents(buffer, bytes);
-  }
-  void leave_out_contents(std::uint64_t bytes) noexcept override { recorder_->leave_out_contents(bytes); }
-  [[nodiscard]] bool wants_contents() const noexcept override { return recorder_->wants_contents(); }
-  Stream& open_stream(std::uint64_t lane) override {
-    return recorder_->own_process() ? recorder_->open_stream(lane) : no_stream_;
-  }
-  [[nodiscard]] std::string file() const override { return recorder_->file(); }
-  void flush() noexcept override { recorder_->flush(); }
-  void finish() noexcept override {
-    if (recorder_->own_process()) {
-      recorder_->finish();
-    }
-  }
-
- private:
-  FileRecorder* recorder_;
-  NoStream no_stream_;
-};
 
 }  // namespace
 
@@ -543,7 +492,7 @@ std::unique_ptr<Recorder> open_file_recorder(const FileRecorderOptions& options,
     }
     return nullptr;
   }
-  return std::make_unique<ForkSafe>(std::move(recorder));
+  return std::make_unique<ForkSafe<FileRecorder>>(std::move(recorder));
 }
 
 }  // namespace refrain::capture

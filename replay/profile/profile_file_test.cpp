@@ -153,6 +153,26 @@ TEST_CASE("What is no profile is not used, and stays") {
   CHECK(std::filesystem::is_directory(folder.path()));
 }
 
+TEST_CASE("A process that is ended while its threads are dormant has the profile that they left before") {
+  const refrain::test::ScratchFolder folder;
+  env::Settings settings = test::quiet(true);
+  settings.profile = folder.file("app.profile");
+  settings.trial_budget_permille = 1000;
+  settings.dormant_after = 500;
+  test::Rig rig(settings);
+  rig.backend.enqueue_cost_ns = 300'000;  // never pays
+  test::Program program(*rig.engine, rig.backend, rig.queue);
+  int waits = 0;
+  for (; waits < 60 && !rig.engine->lane().is_dormant(); ++waits) {  // after 64 it is left all the same
+    test::loop(rig, program, 1, 100, test::constant);
+  }
+  REQUIRE(rig.engine->lane().is_dormant());
+  CHECK(folder.files().empty());
+  rig.engine->write_out();  // as where a signal ends it
+  const std::string written = contents(settings.profile);
+  CHECK(is_profile(std::as_bytes(std::span(written))));
+}
+
 TEST_CASE("Where no profile can be written, nothing is left behind") {
   const refrain::test::ScratchFolder folder;
   write(folder.file("missing/app.profile"));
