@@ -85,7 +85,7 @@ std::vector<std::string> inputs_of(const Settings& settings, const std::string& 
 
 /// Whether `output` is, or will be, the file to which the other name leads. One that names a descriptor is the user's
 /// business.
-bool same_file(const std::string& output, const std::string& other) {
+bool will_be_file(const std::string& output, const std::string& other) {
   struct stat first {
   }, second{};
   if (::lstat(output.c_str(), &first) != 0 || ::stat(other.c_str(), &second) != 0) {
@@ -128,11 +128,12 @@ void check_output_files(const Settings& settings, const std::string& program) {
       throw UsageError("can't write " + std::string(output.kind) + " to '" + file + "' (" +
                        option_name(output.setting) + "): " + why);
     };
-    if (std::ranges::any_of(inputs, [&](const std::string& input) { return same_file(file, input); })) {
+    if (std::ranges::any_of(inputs, [&](const std::string& input) { return will_be_file(file, input); })) {
       refuse("it is read by the same run");
     }
     for (const OutputFile& other : outputs) {
-      if (&other != &output && same_file(file, name_of(other))) refuse(option_name(other.setting) + " names it, too");
+      if (&other != &output && will_be_file(file, name_of(other)))
+        refuse(option_name(other.setting) + " names it, too");
     }
     if (const std::string why = obstacle(output, file); !why.empty()) refuse(why);
   }
@@ -158,7 +159,7 @@ OlderFiles older_files(const Settings& settings, const std::vector<Variable>& gi
 
 void refuse_input(const std::string& output, const std::string& option, const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs) {
-    if (same_file(output, input)) {
+    if (will_be_file(output, input)) {
       throw UsageError(option + ": '" + output + "' is what the command reads; it stays as it is");
     }
   }
