@@ -20,6 +20,10 @@ constexpr std::size_t kOwnStack = std::size_t{1} << 20U;  // limit: bytes
 constexpr time_t kLongestEndSeconds = 2;                  // limit
 constexpr unsigned long kTimerSlackNs = 50'000;           // what Linux gives to processes
 
+/// What a thread causes itself, by what it does to memory that the program protects as a rule. If it blocked them, the
+/// system would end the process without asking the program's handler.
+constexpr int kOfThread[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+
 /// Functions of an instrumented program need more room.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kInstrumented = true;
@@ -100,14 +104,16 @@ unsigned processors_at_start() noexcept {
   return at_start.known ? static_cast<unsigned>(CPU_COUNT(&at_start.processors)) : 0;
 }
 
-bool OwnThread::start(const char* name, void (*work)(void*) noexcept, void* what, Stack stack) noexcept {
+bool OwnThread::start(const char* name, void (*work)(void*) noexcept, void* what, Stack stack,
+                      Signals signals) noexcept {
   name_ = name;
   work_ = work;
   what_ = what;
-  sigset_t all;
+  signals_ = signals;
+  sigset_t blocked;
   sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  signals == Signals::kOwn ? sigfillset(&blocked) : sigemptyset(&blocked);
+  pthread_sigmask(SIG_BLOCK, &blocked, &before);
   running_ = create_somehow(&thread_, stack, &run, this);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return running_;
@@ -117,6 +123,14 @@ void* OwnThread::run(void* self) noexcept {
   const auto& mine = *static_cast<const OwnThread*>(self);
   pthread_setname_np(pthread_self(), mine.name_);
   prctl(PR_SET_TIMERSLACK, kTimerSlackNs);
+  if (mine.signals_ == Signals::kOwn) {
+    sigset_t of_thread;
+    sigemptyset(&of_thread);
+    for (const int signal : kOfThread) {
+      sigaddset(&of_thread, signal);
+    }
+    pthread_sigmask(SIG_UNBLOCK, &of_thread, nullptr);
+  }
   mine.work_(mine.what_);
   return nullptr;
 }

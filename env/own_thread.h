@@ -1,5 +1,6 @@
-// Threads of Refrain's own. The program's signals are for its own threads: these block all of them. What the program
-// set for the thread that happens to start one is not meant for them either: see start().
+// Threads of Refrain's own. The program's signals are for its own threads: these block them, but for those that a
+// thread causes itself and would be killed by if it blocked them. What the program set for the thread that happens to
+// start one is not meant for them either: see start().
 #pragma once
 
 #include <pthread.h>
@@ -18,6 +19,12 @@ class OwnThread {
     kPrograms,  ///< as the program's threads have: the driver may compile on it, or call the program
   };
 
+  enum class Signals {
+    kOwn,       ///< those that it causes itself
+    kStarters,  ///< as a thread of the driver's: functions of the program run on it as a rule, and what a program does
+                ///< to its threads by signals must reach it
+  };
+
   OwnThread() = default;
   ~OwnThread() { join(); }
   OwnThread(const OwnThread&) = delete;
@@ -32,8 +39,8 @@ class OwnThread {
         name, [](void* what) noexcept { (static_cast<Object*>(what)->*work)(); }, &object, stack);
   }
   /// The same for a function. `name` has static lifetime.
-  [[nodiscard]] bool start(const char* name, void (*work)(void*) noexcept, void* what,
-                           Stack stack = Stack::kOwn) noexcept;
+  [[nodiscard]] bool start(const char* name, void (*work)(void*) noexcept, void* what, Stack stack = Stack::kOwn,
+                           Signals signals = Signals::kOwn) noexcept;
   /// It was started, and nobody has waited for its end.
   [[nodiscard]] bool running() const noexcept { return running_; }
   /// True for the thread itself.
@@ -56,6 +63,7 @@ class OwnThread {
   const char* name_ = nullptr;
   void (*work_)(void*) noexcept = nullptr;
   void* what_ = nullptr;
+  Signals signals_ = Signals::kOwn;
   pthread_t thread_{};
   bool running_ = false;
 };

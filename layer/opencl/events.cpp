@@ -25,7 +25,30 @@ void flush_promise(replay::Engine& running, const EventState* promise) noexcept 
   }
 }
 
-/// The same. Returns the event that stands for it now, which the driver knows.
+/// A callback may be all that the program waits for. The work has to be on its way once the callback is registered and
+/// the queue was flushed behind the work, whichever comes first: that ends the stretch, whether it is held or not, so
+/// that stretches end in the same place each time.
+void await_callback(const EventState& event) noexcept {
+  QueueState* queue = objects.queues.find(handle_of(event.queue));
+  if (queue == nullptr || event.done.load(std::memory_order_acquire)) {
+    return;
+  }
+  queue->watched.store(true, std::memory_order_seq_cst);
+  if (queue->flushes.load(std::memory_order_seq_cst) == event.flushes) {
+    return;  // the next flush submits it
+  }
+  replay::Engine* running = replay::Lane::current != nullptr ? engine_pointer.load(std::memory_order_acquire) : nullptr;
+  if (running != nullptr && replay::Lane::current->number() == event.lane) {
+    if (const int error = running->flush_own(entry::clSetEventCallback); error != 0) {
+      replay::Lane::current->report_later(error);  // not with this call: the callback comes all the same
+    }
+  }
+  if (replay::Engine* holding = engine_with_work(); holding != nullptr && event.promise) {
+    flush_promise(*holding, &event);
+  }
+}
+
+/// Submits it if it is a promise that is still held. Returns the event that stands for it now, which the driver knows.
 cl_event materialise(cl_event event) noexcept {
   const EventState* promise = find_promise(event);
   if (promise == nullptr) {
@@ -50,6 +73,17 @@ cl_int answer(const Value& value, std::size_t size, void* place, std::size_t* si
     *size_ret = sizeof(value);
   }
   return CL_SUCCESS;
+}
+
+/// What the driver says, or, of a refused submission, what its user event is going to say.
+cl_int event_info(const EventState* known, cl_event event, cl_event_info name, std::size_t size, void* value,
+                  std::size_t* size_ret) noexcept {
+  if (name == CL_EVENT_COMMAND_EXECUTION_STATUS && known != nullptr && known->promise) {
+    if (const cl_int refused = known->outcome.load(std::memory_order_acquire); refused < 0) {
+      return answer(refused, size, value, size_ret);
+    }
+  }
+  return target.clGetEventInfo(driver_event(event), name, size, value, size_ret);
 }
 
 /// A callback of the application on the event of a submission, which knows it by another handle.
@@ -110,7 +144,7 @@ cl_int wrap::clGetEventInfo(cl_event event, cl_event_info name, size_t size, voi
     if (running != nullptr && running->lane().number() == known->lane &&
         known->sequence + 1 == running->lane().next_sequence()) {
       HostCall host_call(entry::clGetEventInfo, &common::flush_no_other);
-      return host_call.done(target.clGetEventInfo(driver_event(event), name, size, value, size_ret), false);
+      return host_call.done(event_info(known, event, name, size, value, size_ret), false);
     }
   }
   const EventState* promise = known != nullptr && known->promise ? known : nullptr;
@@ -126,7 +160,8 @@ cl_int wrap::clGetEventInfo(cl_event event, cl_event_info name, size_t size, voi
     default: break;
   }
   const EntryScope scope;
-  return target.clGetEventInfo(materialise(event), name, size, value, size_ret);
+  static_cast<void>(materialise(event));
+  return event_info(known, event, name, size, value, size_ret);
 }
 
 cl_int wrap::clGetEventProfilingInfo(cl_event event, cl_profiling_info name, size_t size, void* value,
@@ -138,11 +173,16 @@ cl_int wrap::clGetEventProfilingInfo(cl_event event, cl_profiling_info name, siz
 
 cl_int wrap::clSetEventCallback(cl_event event, cl_int type, void(CL_CALLBACK* function)(cl_event, cl_int, void*),
                                 void* user) noexcept {
-  EventState* promise = find_promise(event);
-  if (promise == nullptr || function == nullptr || type < CL_COMPLETE || type > CL_SUBMITTED) {
+  EventState* known = find_event(event);
+  if (known == nullptr || function == nullptr || type < CL_COMPLETE || type > CL_SUBMITTED) {
     return target.clSetEventCallback(event, type, function, user);
   }
   const EntryScope scope;
+  await_callback(*known);
+  if (!known->promise) {
+    return target.clSetEventCallback(event, type, function, user);
+  }
+  EventState* promise = known;
   if (type == CL_COMPLETE && promise->outcome.load(std::memory_order_acquire) == 1) {
     // Still held: the user event will be told when it is complete, and tells the application.
     promise->watched.store(true, std::memory_order_release);

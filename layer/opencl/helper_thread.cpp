@@ -20,9 +20,11 @@ std::atomic<bool> running{false};
 std::atomic<bool> stopping{false};
 
 void work(void* /*unused*/) noexcept {
-  while (!stopping.load(std::memory_order_acquire)) {
+  bool last = false;
+  while (!last) {
     while (sem_wait(&wake) != 0 && errno == EINTR) {
     }
+    last = stopping.load(std::memory_order_acquire);
     signal_handed_over();
     if (const replay::Engine* known = engine_pointer.load(std::memory_order_acquire); known != nullptr) {
       print_wanted_report(*known);
@@ -38,7 +40,12 @@ bool start_helper_thread() noexcept {
   }
   stopping.store(false);
   running.store(sem_init(&wake, 0, 0) == 0 &&
-                thread->start("refrain-opencl", &work, nullptr, env::OwnThread::Stack::kPrograms));
+                thread->start("refrain-opencl", &work, nullptr, env::OwnThread::Stack::kPrograms,
+                              env::OwnThread::Signals::kStarters));
+  return running.load();
+}
+
+bool helper_thread_runs() noexcept {
   return running.load();
 }
 
@@ -52,11 +59,10 @@ void stop_helper_thread() noexcept {
   if (!running.load() || thread->is_caller()) {
     return;
   }
+  running.store(false);
   stopping.store(true, std::memory_order_release);
   sem_post(&wake);
   static_cast<void>(thread->join_in_time());  // a callback of the program's may take any time
-  running.store(false);
-  signal_handed_over();
 }
 
 void forget_helper_thread() noexcept {

@@ -88,7 +88,6 @@ void shut_down() noexcept {
   close_control();
   signal_promises();
   stop_helper_thread();
-  signal_handed_over();
 }
 
 }  // namespace refrain::layer::opencl

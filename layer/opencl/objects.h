@@ -80,6 +80,8 @@ struct QueueState : Object {
   /// Why operations of a kind are not held; null: they can be. Filled when the queue is made.
   std::array<const char*, capture::kOperationKindCount> cannot_record{};
   bool on_device = false;
+  std::atomic<std::uint64_t> flushes{0};  ///< how often the program flushed it
+  std::atomic<bool> watched{false};       ///< an event of its work was given a callback since the last flush
   void reset() noexcept {
     handle.store(0, std::memory_order_relaxed);
     slot.info = {};
@@ -90,6 +92,7 @@ struct QueueState : Object {
     unholdable = nullptr;
     cannot_record.fill(nullptr);
     on_device = false;
+    watched.store(false, std::memory_order_relaxed);
   }
 };
 
@@ -201,7 +204,8 @@ struct EventState : Object {
   std::uint64_t lane = 0;  ///< of the operation; 0: none
   std::uint64_t sequence = 0;
   cl_command_type command = 0;              ///< promises: what clGetEventInfo says
-  cl_command_queue queue = nullptr;         ///< promises
+  cl_command_queue queue = nullptr;         ///< of the operation; null: none
+  std::uint64_t flushes = 0;                ///< of that queue, before the operation
   cl_context context = nullptr;             ///< promises
   std::atomic<ObjectId> context_number{0};  ///< of its context; 0: not known yet
   /// Promises: 1 until the operation was submitted, then 0, or the error it was refused with.
@@ -228,6 +232,7 @@ struct EventState : Object {
     handle.store(0, std::memory_order_relaxed);
     promise = false;
     user = false;
+    queue = nullptr;
     lane = 0;
     sequence = 0;
     context_number.store(0, std::memory_order_relaxed);

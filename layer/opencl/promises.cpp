@@ -12,40 +12,77 @@ namespace {
 
 /// Promises that this thread fulfilled and has not signalled yet, newest first.
 thread_local EventState* fulfilled __attribute__((tls_model("initial-exec"))) = nullptr;
-/// Promises that a thread of the engine fulfilled.
+/// Promises for the helper thread.
 std::atomic<EventState*> handed_over{nullptr};
+/// This thread is the program's, which may hold what functions of the program wait for.
+thread_local bool no_calls __attribute__((tls_model("initial-exec"))) = false;
+
+void hand_over(EventState& promise) noexcept {
+  EventState* head = handed_over.load(std::memory_order_relaxed);
+  do {
+    promise.next_signal = head;
+  } while (!handed_over.compare_exchange_weak(head, &promise, std::memory_order_seq_cst, std::memory_order_relaxed));
+  wake_helper_thread();
+}
 
 void CL_CALLBACK on_complete(cl_event, cl_int status, void* user) {
   auto& promise = *static_cast<EventState*>(user);
+  if (no_calls) {  // it was complete already
+    hand_over(promise);
+    return;
+  }
   target.clSetUserEventStatus(native<cl_event>(promise.handle.load(std::memory_order_relaxed)),
                               status < 0 ? status : CL_COMPLETE);
   drop_use(promise);
 }
 
-/// Tells the user event what became of the submission. Consumes one use.
+/// The user event is told what became of the submission when that is complete, which consumes one use. False: it has to
+/// be told by whoever calls.
+bool tell_when_complete(EventState& promise) noexcept {
+  const Handle event = promise.native.load(std::memory_order_acquire);
+  return event != 0 &&
+         target.clSetEventCallback(native<cl_event>(event), CL_COMPLETE, &on_complete, &promise) == CL_SUCCESS;
+}
+
+/// Tells the user event what became of the submission, at once if it is complete. Consumes one use.
 void signal(EventState& promise) noexcept {
+  if (tell_when_complete(promise)) {
+    return;
+  }
   const int outcome = promise.outcome.load(std::memory_order_acquire);
   const Handle event = promise.native.load(std::memory_order_acquire);
   const auto user_event = native<cl_event>(promise.handle.load(std::memory_order_relaxed));
   if (event == 0) {
     target.clSetUserEventStatus(user_event, outcome < 0 ? outcome : CL_COMPLETE);
-    drop_use(promise);
-    return;
-  }
-  if (target.clSetEventCallback(native<cl_event>(event), CL_COMPLETE, &on_complete, &promise) != CL_SUCCESS) {
+  } else {
     // Without a callback the truth can only be told by waiting.
     const cl_event wait = native<cl_event>(event);
     const cl_int status = target.clWaitForEvents(1, &wait);
     target.clSetUserEventStatus(user_event, status == CL_SUCCESS ? CL_COMPLETE : status);
-    drop_use(promise);
+  }
+  drop_use(promise);
+}
+
+/// The same, in a thread of the program's: never at once, unless nobody else does it because the process ends.
+void signal_elsewhere(EventState& promise) noexcept {
+  no_calls = true;
+  if (!tell_when_complete(promise)) {
+    hand_over(promise);
+  }
+  no_calls = false;
+  if (!helper_thread_runs()) {
+    signal_handed_over();
   }
 }
 
 void made_in(EventState* event, const QueueState& queue) noexcept {
   event->context_number.store(queue.slot.info.context, std::memory_order_relaxed);
   event->comes_before(queue.id);
+  event->queue = native<cl_command_queue>(queue.slot.info.handle);
+  event->flushes = queue.flushes.load(std::memory_order_relaxed);
 }
 
+template <void (*signal_one)(EventState&) noexcept>
 void signal_all(EventState* promise) noexcept {
   EventState* ordered = nullptr;  // oldest first
   while (promise != nullptr) {
@@ -57,7 +94,7 @@ void signal_all(EventState* promise) noexcept {
   while (ordered != nullptr) {
     EventState* next = ordered->next_signal;
     ordered->next_signal = nullptr;
-    signal(*ordered);
+    signal_one(*ordered);
     ordered = next;
   }
 }
@@ -68,7 +105,6 @@ void begin_promise(EventState* promise, const QueueState& queue, cl_command_type
   promise->begin();
   promise->promise = true;
   promise->command = command;
-  promise->queue = native<cl_command_queue>(queue.slot.info.handle);
   promise->context = queue.context;
   promise->outcome.store(1, std::memory_order_relaxed);
   promise->uses.store(2, std::memory_order_relaxed);  // the application and the held operation
@@ -113,32 +149,24 @@ void fulfil_promise(EventState& promise, Handle event, int status) noexcept {
     fulfilled = &promise;
     return;
   }
-  EventState* head = handed_over.load(std::memory_order_relaxed);
-  do {
-    promise.next_signal = head;
-  } while (!handed_over.compare_exchange_weak(head, &promise, std::memory_order_release, std::memory_order_relaxed));
-  wake_helper_thread();
+  hand_over(promise);
 }
 
 void signal_promises() noexcept {
-  // Signalling may run callbacks of the application, which may submit and flush in turn.
   while (fulfilled != nullptr) {
     EventState* list = fulfilled;
     fulfilled = nullptr;
-    signal_all(list);
+    signal_all<&signal_elsewhere>(list);
   }
 }
 
 void signal_handed_over() noexcept {
-  signal_all(handed_over.exchange(nullptr, std::memory_order_acquire));
+  signal_all<&signal>(handed_over.exchange(nullptr, std::memory_order_acquire));
 }
 
 EntryScope::~EntryScope() {
   if (fulfilled != nullptr) {
     signal_promises();
-  }
-  if (handed_over.load(std::memory_order_relaxed) != nullptr) {
-    signal_handed_over();  // sooner than the helper thread gets to it
   }
 }
 

@@ -4,9 +4,11 @@
 // that Refrain knows are given the event of the submission instead, as soon as there is one. The user
 // event's own status is set when that event completes.
 //
-// Callbacks of the application may run inside clSetUserEventStatus. That is never called with a lock of
-// Refrain held: fulfilled promises are queued and signalled at the end of the entry point, or by the
-// helper thread if the flush came from a thread that is not the application's.
+// Callbacks of the application may run inside clSetUserEventStatus. That is called by threads of the driver and by the
+// helper thread only: the application's may hold a lock in any call that its callback takes, too. Fulfilled promises
+// are queued, and the driver is asked to tell when they are complete at the end of the entry point, when no lock of
+// Refrain is held; what is complete by then, was refused, or was flushed by another thread is handed over to the helper
+// thread.
 #pragma once
 
 #include <span>
@@ -22,9 +24,9 @@ EventState* make_promise(const QueueState& queue, cl_command_type command) noexc
 /// The held operation was submitted (`event`: one reference, taken over) or refused (`status`).
 void fulfil_promise(EventState& promise, Handle event, int status) noexcept;
 
-/// Sets the user events of what this thread fulfilled. No lock of Refrain may be held.
+/// Has the user events set of what this thread, one of the program's, fulfilled. No lock of Refrain may be held.
 void signal_promises() noexcept;
-/// The same for promises fulfilled by threads of the engine; called by the helper thread.
+/// Sets those that were handed over; called by the helper thread. Calls the program.
 void signal_handed_over() noexcept;
 
 /// Drops a use; the last one gives everything back.

@@ -315,6 +315,15 @@ cl_int wrap::clSetCommandQueueProperty(cl_command_queue queue, cl_command_queue_
 }
 
 cl_int wrap::clFlush(cl_command_queue queue) noexcept {
+  if (QueueState* known = objects.queues.find(handle_of(queue)); known != nullptr) {
+    // Of this and a registration that another thread makes, one sees the other: see events.cpp.
+    known->flushes.fetch_add(1, std::memory_order_seq_cst);
+    if (known->watched.load(std::memory_order_seq_cst)) {
+      known->watched.store(false, std::memory_order_relaxed);
+      HostCall host_call(entry::clFlush, observed(known));
+      return host_call.done(target.clFlush(queue), false);
+    }
+  }
   const Call call{entry::clFlush, OperationKind::kFlush, static_cast<Token>(OperationKind::kFlush)};
   return enqueue(
       call, queue, 0, nullptr, nullptr,

@@ -218,6 +218,27 @@ TEST_CASE("events of held commands: callbacks") {
   same_everywhere({"callbacks"}, 1);
 }
 
+TEST_CASE("promise 3, no deadlock: callbacks run in no call that has nothing to do with their event", "[promise-3]") {
+  same_everywhere({"callbacks_under_lock"}, 1);
+}
+
+TEST_CASE("promise 3, bounded hold: who flushes and waits for a callback alone does not wait for the limit",
+          "[promise-3]") {
+  const auto flush = GENERATE(as<std::string>(), "behind", "before");
+  CAPTURE(flush);
+  const Result plain = run_plain({"callbacks_alone", flush});
+  const Result result =
+      run_mode({"callbacks_alone", flush}, "replay", {{"REFRAIN_HOLD_LIMIT_US", "1000000"}, {"REFRAIN_GATE", "0"}});
+  show(result);
+  CHECK(result.output == plain.output);
+  CHECK(longest_ms(result) < 500 + longest_ms(plain));
+  CHECK(result.replayed >= 1000);  // of 4000
+}
+
+TEST_CASE("promise 3: signals of the program's reach its callbacks as in a thread of the driver's", "[promise-3]") {
+  same_everywhere({"callbacks_alone", GENERATE(as<std::string>(), "none", "behind", "before")}, 0);
+}
+
 TEST_CASE("events of queues with profiling") {
   same_everywhere({"profiling"}, 1);
 }

@@ -1,5 +1,6 @@
 // What the layer knows of programs, objects that other functions made, held objects and events that it gave out itself.
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -258,6 +259,47 @@ TEST_CASE_METHOD(Fixture, "who holds work is known to the kernel, the buffers an
   CHECK(objects.events.find(handle_of(event))->holder.load() == kManyLanes);
   CHECK(wrap::clFinish(queue) == CL_SUCCESS);
   wrap::clReleaseEvent(event);
+}
+
+TEST_CASE_METHOD(Fixture,
+                 "a callback of work that is done or refused by the end of a call comes in no call of the program's",
+                 "[promise-3]") {
+  const bool refused = GENERATE(false, true);
+  CAPTURE(refused);
+  EventState* promise = make_promise(*objects.queues.find(handle_of(queue)), CL_COMMAND_NDRANGE_KERNEL);
+  REQUIRE(promise != nullptr);
+  const auto event = native<cl_event>(promise->handle.load());
+  struct Called {
+    std::thread::id mine = std::this_thread::get_id();
+    std::atomic<int> status{1};
+    std::atomic<bool> here{false};
+  } called;
+  const auto callback = [](cl_event, cl_int status, void* user) {
+    auto& place = *static_cast<Called*>(user);
+    place.here = std::this_thread::get_id() == place.mine;
+    place.status = status;
+  };
+  REQUIRE(wrap::clSetEventCallback(event, CL_COMPLETE, callback, &called) == CL_SUCCESS);
+  cl_event done = nullptr;
+  REQUIRE(::clEnqueueMarkerWithWaitList(queue, 0, nullptr, &done) == CL_SUCCESS);
+  REQUIRE(::clFinish(queue) == CL_SUCCESS);
+  static_cast<void>(engine()->lane());  // a thread of the program's has one
+  {
+    const EntryScope call;
+    fulfil_promise(*promise, refused ? 0 : handle_of(done), refused ? CL_OUT_OF_RESOURCES : CL_SUCCESS);
+  }
+  cl_int status = CL_QUEUED;
+  for (int i = 0; i < 5000 && (status > 0 || (called.status == 1 && !refused)); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    REQUIRE(::clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, nullptr) == CL_SUCCESS);
+  }
+  CHECK(status == (refused ? CL_OUT_OF_RESOURCES : CL_COMPLETE));
+  CHECK((called.status == CL_COMPLETE || refused));  // PoCL does not call back where an event fails, or names no error
+  CHECK_FALSE(called.here);
+  CHECK(wrap::clReleaseEvent(event) == CL_SUCCESS);
+  if (refused) {
+    ::clReleaseEvent(done);
+  }
 }
 
 TEST_CASE_METHOD(Fixture, "an event is told what a thread that is not the program's submitted, with no other call",

@@ -1,6 +1,8 @@
 // Events of all sorts: polled, waited for, called back, profiled, released at every moment.
 
+#include <semaphore.h>
 #include <signal.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <thread>
@@ -148,6 +150,104 @@ PROGRAM(callbacks) {
   }
   std::printf("called %d wrong %d\n", called.load(), wrong.load());
   print("x", read(loop.queue, loop.x, kCount));
+  return 0;
+}
+
+/// Callbacks that take what the program holds in calls that have nothing to do with their events: none may come there.
+/// Events of work that is done before the rest of what is submitted with it, of markers, and of all of it; in every
+/// second round only what the hold limit ends is submitted while the program holds it.
+PROGRAM(callbacks_under_lock) {
+  const Loop loop;
+  static thread_local bool holds = false;
+  static std::atomic<int> wrong{0};
+  static std::atomic<int> called{0};
+  const auto callback = [](cl_event, cl_int status, void*) {
+    wrong.fetch_add(holds || status != CL_COMPLETE ? 1 : 0);
+    called.fetch_add(1);
+  };
+  for (int round = 0; round < kRounds; ++round) {
+    cl_event events[3];
+    loop.step(3, 1, {}, &events[0]);
+    CHECK_CL(clEnqueueMarkerWithWaitList(loop.queue, 0, nullptr, &events[1]));
+    for (cl_uint i = 0; i < 16; ++i) {
+      loop.step(3, i, {}, i == 15 ? &events[2] : nullptr);
+    }
+    for (cl_event event : events) {
+      CHECK_CL(clSetEventCallback(event, CL_COMPLETE, callback, nullptr));
+      CHECK_CL(clReleaseEvent(event));
+    }
+    holds = true;
+    if (round % 2 == 0) {
+      cl_int status = CL_SUCCESS;
+      cl_event other = clCreateUserEvent(loop.gpu.context, &status);
+      check(status, "clCreateUserEvent");
+      CHECK_CL(clSetUserEventStatus(other, CL_COMPLETE));
+      CHECK_CL(clReleaseEvent(other));
+    }
+    const double start = now_ms();
+    while (round % 2 == 1 && called.load() < 3 * (round + 1) && now_ms() - start < 20) {
+      CHECK_CL(clReleaseMemObject(loop.gpu.buffer(64)));
+    }
+    CHECK_CL(clFlush(loop.queue));
+    holds = false;
+    while (called.load() < 3 * (round + 1)) {
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  }
+  std::printf("in a call: %d\n", wrong.load());
+  print("x", read(loop.queue, loop.x, kCount));
+  return 0;
+}
+
+/// The program waits for callbacks alone, which write where its handler of SIGSEGV lets them (as programs with a
+/// garbage collector do), in threads to which it may send signals. argv[1]: "behind", "before": a flush is behind the
+/// callback's registration, or before it; "none": nothing guarantees that the work begins.
+PROGRAM(callbacks_alone) {
+  const std::string flush = argv[1];
+  const Loop loop;
+  static char* page;
+  static std::atomic<int> faults{0};
+  static std::atomic<int> blocked{0};
+  static sem_t called;
+  sem_init(&called, 0, 0);
+  page = static_cast<char*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  struct sigaction handler {};
+  handler.sa_handler = [](int) {
+    mprotect(page, 4096, PROT_READ | PROT_WRITE);
+    faults.fetch_add(1);
+  };
+  sigaction(SIGSEGV, &handler, nullptr);
+  const auto callback = [](cl_event, cl_int, void*) {
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    blocked.fetch_add(sigismember(&mask, SIGUSR1) == 1 ? 1 : 0);
+    mprotect(page, 4096, PROT_READ);
+    *static_cast<volatile char*>(page) = 1;
+    sem_post(&called);
+  };
+  double longest = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    cl_event last = nullptr;
+    for (cl_uint i = 0; i < 10; ++i) {
+      loop.step(3, i, {}, i == 9 ? &last : nullptr);
+    }
+    const double start = now_ms();
+    if (flush == "before") {
+      CHECK_CL(clFlush(loop.queue));
+    }
+    CHECK_CL(clSetEventCallback(last, CL_COMPLETE, callback, nullptr));
+    if (flush == "behind") {
+      CHECK_CL(clFlush(loop.queue));
+    }
+    while (sem_wait(&called) != 0) {
+    }
+    const double spent = now_ms() - start;
+    longest = spent > longest ? spent : longest;
+    CHECK_CL(clReleaseEvent(last));
+  }
+  std::printf("faults %d blocked %d\n", faults.load(), blocked.load());
+  print("x", read(loop.queue, loop.x, kCount));
+  std::fprintf(stderr, "longest %.3f ms\n", longest);
   return 0;
 }
 

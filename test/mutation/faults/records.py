@@ -258,7 +258,7 @@ FAULTS = [
           old="::fchmod(descriptor, mode);", new="", statement=True, promise=0,
           seen="With --file-mode 0640 the group cannot read the report."),
     Fault("signals-of-the-program-in-own-threads", "env/own_thread.cpp",
-          old="pthread_sigmask(SIG_SETMASK, &all, &before);", new="pthread_sigmask(SIG_SETMASK, nullptr, &before);",
+          old="pthread_sigmask(SIG_BLOCK, &blocked, &before);", new="pthread_sigmask(SIG_BLOCK, nullptr, &before);",
           statement=True, promise=7,
           seen="A handler of the program's runs in a thread of Refrain's."),
     Fault("own-threads-are-scheduled-as-the-programs", "env/own_thread.cpp",
