@@ -154,8 +154,7 @@ PROGRAM(callbacks) {
 }
 
 /// Callbacks that take what the program holds in calls that have nothing to do with their events: none may come there.
-/// Events of work that is done before the rest of what is submitted with it, of markers, and of all of it; in every
-/// second round only what the hold limit ends is submitted while the program holds it.
+/// Work that is done soon after a call submits it, and behind that work that the hold limit submits.
 PROGRAM(callbacks_under_lock) {
   const Loop loop;
   static thread_local bool holds = false;
@@ -165,34 +164,33 @@ PROGRAM(callbacks_under_lock) {
     wrong.fetch_add(holds || status != CL_COMPLETE ? 1 : 0);
     called.fetch_add(1);
   };
-  for (int round = 0; round < kRounds; ++round) {
-    cl_event events[3];
-    loop.step(3, 1, {}, &events[0]);
-    CHECK_CL(clEnqueueMarkerWithWaitList(loop.queue, 0, nullptr, &events[1]));
-    for (cl_uint i = 0; i < 16; ++i) {
-      loop.step(3, i, {}, i == 15 ? &events[2] : nullptr);
+  for (int round = 0; round < 4 * kRounds; ++round) {
+    const bool flushes = round < 3 * kRounds;
+    for (cl_uint i = 0; i < 4; ++i) {
+      loop.step(3, i);
     }
-    for (cl_event event : events) {
-      CHECK_CL(clSetEventCallback(event, CL_COMPLETE, callback, nullptr));
-      CHECK_CL(clReleaseEvent(event));
-    }
+    cl_event last = nullptr;
+    loop.step(3, 4, {}, &last);
+    CHECK_CL(clSetEventCallback(last, CL_COMPLETE, callback, nullptr));
     holds = true;
-    if (round % 2 == 0) {
-      cl_int status = CL_SUCCESS;
-      cl_event other = clCreateUserEvent(loop.gpu.context, &status);
-      check(status, "clCreateUserEvent");
-      CHECK_CL(clSetUserEventStatus(other, CL_COMPLETE));
-      CHECK_CL(clReleaseEvent(other));
-    }
     const double start = now_ms();
-    while (round % 2 == 1 && called.load() < 3 * (round + 1) && now_ms() - start < 20) {
+    do {
+      CHECK_CL(clReleaseMemObject(loop.gpu.buffer(64)));
+    } while (!flushes && called.load() <= round && now_ms() - start < 20);
+    CHECK_CL(clFlush(loop.queue));
+    cl_int status = CL_SUCCESS;
+    cl_event other = clCreateUserEvent(loop.gpu.context, &status);
+    check(status, "clCreateUserEvent");
+    CHECK_CL(clSetUserEventStatus(other, CL_COMPLETE));
+    CHECK_CL(clReleaseEvent(other));
+    for (int i = 0; flushes && i < round % 8; ++i) {  // it is complete at some moment of these
       CHECK_CL(clReleaseMemObject(loop.gpu.buffer(64)));
     }
-    CHECK_CL(clFlush(loop.queue));
     holds = false;
-    while (called.load() < 3 * (round + 1)) {
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    while (called.load() <= round) {
+      std::this_thread::yield();
     }
+    CHECK_CL(clReleaseEvent(last));
   }
   std::printf("in a call: %d\n", wrong.load());
   print("x", read(loop.queue, loop.x, kCount));
