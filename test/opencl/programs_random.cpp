@@ -1,5 +1,6 @@
 // Random calls of several threads, from a seed.
 #include <array>
+#include <atomic>
 #include <random>
 #include <thread>
 #include <vector>
@@ -45,6 +46,10 @@ class RandomThread {
       }
     }
     wait();
+    holds_lock = false;
+    while (called_.load() < expected_) {
+      std::this_thread::yield();
+    }
     std::uint64_t sum = host_sum_;
     for (cl_mem buffer : buffers_) {
       sum = sum * 31 + hash_of(read(in_order_, buffer, kCount));
@@ -80,6 +85,19 @@ class RandomThread {
     step.other_queue = below(5) == 0;
     step.wants_event = below(4) == 0;
     return step;
+  }
+  /// Takes a lock that the thread holds in every other call.
+  static void CL_CALLBACK call_back(cl_event, cl_int, void* user) {
+    if (holds_lock) {
+      std::printf("a callback in a call that has nothing to do with it\n");
+    }
+    static_cast<RandomThread*>(user)->called_.fetch_add(1);
+  }
+  void watch(cl_event event) {
+    holds_lock = false;
+    CHECK_CL(clSetEventCallback(event, CL_COMPLETE, &call_back, this));
+    holds_lock = true;
+    ++expected_;
   }
   void wait() {
     CHECK_CL(clFinish(in_order_));
@@ -166,6 +184,9 @@ class RandomThread {
     drop_event();
     last_ = event;
     last_queue_ = queue;
+    if (step.value % 8 == 0 && last_ != nullptr) {
+      watch(last_);
+    }
     if (step.value == 42 && last_ != nullptr) {
       CHECK_CL(clWaitForEvents(1, &last_));
     }
@@ -181,7 +202,12 @@ class RandomThread {
   cl_event last_ = nullptr;
   cl_command_queue last_queue_ = nullptr;
   std::uint64_t host_sum_ = 0;
+  static thread_local bool holds_lock;
+  std::atomic<int> called_{0};
+  int expected_ = 0;
 };
+
+thread_local bool RandomThread::holds_lock = false;
 
 }  // namespace
 
