@@ -162,14 +162,15 @@ void FileRecorder::finish() noexcept {
   }
   const std::uint64_t captured = complete();
   guarded([&]() REFRAIN_REQUIRES(work_mutex_) {
+    const env::LogLevel level = options_.tells ? env::LogLevel::kInfo : env::LogLevel::kDebug;
     if (captured != 0) {
-      env::log_info("capture: wrote '" + writer_.name() + "': " + std::to_string(captured) + " submissions, " +
-                    std::to_string(writer_.bytes_written()) + " bytes");
+      env::log(level, "capture: wrote '" + writer_.name() + "': " + std::to_string(captured) + " submissions, " +
+                          std::to_string(writer_.bytes_written()) + " bytes");
       return;
     }
     signal_.stopped.store(true, std::memory_order_relaxed);
     writer_.discard();
-    env::log_info("capture: no file is written: nothing was captured");
+    env::log(level, "capture: no file is written: nothing was captured");
   });
 }
 

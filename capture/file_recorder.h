@@ -18,6 +18,7 @@ struct FileRecorderOptions {
   std::string file;       ///< a pattern, see env::FileName
   env::OlderFiles older;  ///< captures of which this one takes the place, once it has a submission
   unsigned mode = 0600;   ///< permissions of the file
+  bool tells = true;      ///< says at the end what was written
   bool contents = false;  ///< store buffer contents (Recorder::wants_contents)
   /// Calls of which begin and end are told, the first ones of the program.
   std::uint64_t timed_calls = 0;

@@ -1,59 +1,60 @@
 #include "capture/operation_kind.h"
 
-#include <algorithm>
-#include <string>
+#include <array>
+#include <string_view>
 
 namespace refrain::capture {
 
+namespace {
+
+constexpr std::string_view kBlockingPrefix = "blocking ";
+/// Each behind kBlockingPrefix. Literals: they are told when there is no memory, and when statics are gone already.
+constexpr std::array<const char*, kOperationKindCount> kBlockingNames = {
+    "blocking unknown",
+    "blocking kernel",
+    "blocking copy buffer",
+    "blocking copy buffer rect",
+    "blocking fill buffer",
+    "blocking copy image",
+    "blocking fill image",
+    "blocking copy buffer to image",
+    "blocking copy image to buffer",
+    "blocking read buffer",
+    "blocking write buffer",
+    "blocking read buffer rect",
+    "blocking write buffer rect",
+    "blocking read image",
+    "blocking write image",
+    "blocking map",
+    "blocking unmap",
+    "blocking migrate",
+    "blocking pointer copy",
+    "blocking pointer fill",
+    "blocking pointer map",
+    "blocking pointer unmap",
+    "blocking pointer free",
+    "blocking pointer migrate",
+    "blocking marker",
+    "blocking barrier",
+    "blocking flush",
+    "blocking event record",
+    "blocking event wait",
+    "blocking host function",
+    "blocking command buffer",
+    "blocking other",
+    "blocking pointer copy rect",
+    "blocking pointer fill rect",
+};
+
+}  // namespace
+
 std::string_view name_of(OperationKind kind) noexcept {
-  static constexpr std::array<std::string_view, kOperationKindCount> names = {"unknown",
-                                                                              "kernel",
-                                                                              "copy buffer",
-                                                                              "copy buffer rect",
-                                                                              "fill buffer",
-                                                                              "copy image",
-                                                                              "fill image",
-                                                                              "copy buffer to image",
-                                                                              "copy image to buffer",
-                                                                              "read buffer",
-                                                                              "write buffer",
-                                                                              "read buffer rect",
-                                                                              "write buffer rect",
-                                                                              "read image",
-                                                                              "write image",
-                                                                              "map",
-                                                                              "unmap",
-                                                                              "migrate",
-                                                                              "pointer copy",
-                                                                              "pointer fill",
-                                                                              "pointer map",
-                                                                              "pointer unmap",
-                                                                              "pointer free",
-                                                                              "pointer migrate",
-                                                                              "marker",
-                                                                              "barrier",
-                                                                              "flush",
-                                                                              "event record",
-                                                                              "event wait",
-                                                                              "host function",
-                                                                              "command buffer",
-                                                                              "other",
-                                                                              "pointer copy rect",
-                                                                              "pointer fill rect"};
-  const auto index = static_cast<std::size_t>(kind);
-  return index < names.size() ? names[index] : names[0];
+  return std::string_view(blocking_name_of(kind)).substr(kBlockingPrefix.size());
 }
 
 const char* blocking_name_of(OperationKind kind) noexcept {
-  // Never destroyed: the last lanes are drained by an exit handler, when statics may be gone already.
-  static const auto& names = *[] {
-    auto* made = new std::array<std::string, kOperationKindCount>;
-    for (std::size_t i = 0; i < made->size(); ++i) {
-      (*made)[i] = "blocking " + std::string(name_of(static_cast<OperationKind>(i)));
-    }
-    return made;
-  }();
-  return names[std::min<std::size_t>(static_cast<std::size_t>(kind), names.size() - 1)].c_str();
+  const auto index = static_cast<std::size_t>(kind);
+  return kBlockingNames[index < kBlockingNames.size() ? index : 0];
 }
 
 int word_count_of(OperationKind kind) noexcept {

@@ -68,6 +68,7 @@ capture::Recorder* open_recorder(const env::Settings& settings) {
   options.file = settings.capture_file;
   options.older = env::OlderFiles::of_process();
   options.mode = env::permissions(settings.file_mode);
+  options.tells = settings.report;
   options.contents = settings.portable;
   options.timed_calls = settings.capture_calls;
   options.skipped_stretches = static_cast<std::uint64_t>(settings.capture_skip);

@@ -70,7 +70,7 @@ done
 [ "$(replayed)" -gt "$before" ] || fail 'nothing is replayed after start'
 expect 1 '*not started to be captured*' ctl "$process" capture 1
 expect 1 '*capture takes a number of seconds*' ctl "$process" capture 100000
-expect 1 "*can't be reached*" ctl --api hip "$process"
+expect 1 '*has not used hip, but other APIs*' ctl --api hip "$process"
 [ "$(stat -c %a "$scratch/refrain")" = 700 ] || fail "others may look into $scratch/refrain"
 finish
 grep -q 'while Refrain was stopped' "$scratch/errors" || fail 'the report does not tell that it was stopped'
