@@ -326,7 +326,7 @@ ReportData Engine::report_data() const {
   data.mode = mode_name(settings_.mode);
   data.backend = context.backend.name();
   data.seconds = static_cast<double>(now_ns() - started_ns_) / 1e9;
-  data.notes = context.backend.notes();
+  data.device_notes = context.backend.notes();
   if (const char* const why = state_.others_wait.load(std::memory_order_relaxed);
       why != nullptr && data.launches != 0) {
     data.notes.push_back(fmt::format(

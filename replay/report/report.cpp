@@ -16,12 +16,15 @@ namespace {
 
 constexpr std::size_t kMostLines = 8;  // limit
 
-/// What a device can change of recorded graphs: only where something is not replayed because that changes.
 void add_notes(std::string* text, const ReportData& data) {
-  const bool matters = std::ranges::any_of(
-      data.graphs, [](const auto& graph) { return graph.decline == GraphEntry::Decline::kArguments; });
-  for (std::size_t i = 0; matters && i < data.notes.size(); ++i) {
-    *text += "  " + env::escaped(data.notes[i]) + "\n";
+  std::vector<std::string> notes = data.notes;
+  // What a device can change of recorded graphs: only where something is not replayed because that changes.
+  if (std::ranges::any_of(data.graphs,
+                          [](const auto& graph) { return graph.decline == GraphEntry::Decline::kArguments; })) {
+    notes.insert(notes.begin(), data.device_notes.begin(), data.device_notes.end());
+  }
+  for (const std::string& note : notes) {
+    *text += "  " + env::escaped(note) + "\n";
   }
 }
 

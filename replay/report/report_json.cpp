@@ -104,7 +104,10 @@ std::string report_json(const ReportData& data) {
   root["unholdable"] = data.unholdable;
   root["cut_by"] = data.cut_by;
   root["unchecked"] = data.unchecked;
-  root["notes"] = data.notes;
+  root["notes"] = data.device_notes;
+  for (const std::string& note : data.notes) {
+    root["notes"].push_back(note);
+  }
   auto& reasons = root["not_replayed"] = nlohmann::json::array();
   for (const NotReplayed& row : not_replayed(data)) {
     reasons.push_back({{"submissions", row.submissions}, {"why", row.why}, {"advice", row.advice}});
