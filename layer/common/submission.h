@@ -5,9 +5,8 @@
 // An API's own call is an Operation, which need not have all of these (PlainOperation):
 //
 //   entry_point(), blocks()        of the call; whether it returns only when the work is done
-//   cuts_as()                      what to call it where it blocks and so ends its stretch (a capture says the same of
-//   it:
-//                                  capture::kBlocking); null: it does not
+//   cuts_as()                      what to call it where it blocks and so ends its stretch, as a capture does
+//                                  (capture::kBlocking); null: it does not
 //   look(running)                  flushes what other threads hold for its queue and for what it waits for, and says
 //                                  what it is
 //   changes()                      StateChanges::begun() before look() asked for what setters have set
