@@ -236,6 +236,7 @@ std::unique_ptr<Executable> Executable::build(const Occurrence& occurrence, cons
     }
     result->parts_[recorded[i]].buffer = std::move(buffers[i]);
   }
+  result->objects_ = named_objects(own);
   return result;
 }
 
@@ -304,17 +305,13 @@ bool only_values_differ(const OperationView& known, const OperationView& now, co
                     [](const auto& x, const auto& y) { return x.kind == y.kind && x.size == y.size; });
 }
 
-/// Adds the objects that an operation names in other places than it did. Both have as many arguments.
-void add_new_objects(const OperationView& before, const OperationView& now, std::vector<capture::ObjectId>* objects) {
-  if (now.header().function != before.header().function) {
-    objects->push_back(now.header().function);
+bool same_objects(const OperationView& a, const OperationView& b) noexcept {
+  if (a.header().function != b.header().function) {
+    return false;
   }
-  for (std::size_t i = 0; i < now.arguments().size(); ++i) {
-    const capture::ObjectId object = now.arguments()[i].object;
-    if (object != 0 && object != before.arguments()[i].object) {
-      objects->push_back(object);
-    }
-  }
+  const auto x = a.arguments();
+  const auto y = b.arguments();
+  return std::equal(x.begin(), x.end(), y.begin(), [](const auto& s, const auto& t) { return s.object == t.object; });
 }
 
 }  // namespace
@@ -326,7 +323,7 @@ bool Executable::update(std::span<const OperationView> operations) noexcept {
   try {
     updates_.resize(parts_.size());
     std::size_t total = 0;
-    new_objects_.clear();
+    objects_changed_ = false;
     for (std::size_t index = 0; index < parts_.size(); ++index) {
       updates_[index].clear();
       for (const NodeIndex node : parts_[index].nodes) {
@@ -337,7 +334,7 @@ bool Executable::update(std::span<const OperationView> operations) noexcept {
         if (!only_values_differ(known, operations[node], {can_update_, can_resize_, can_change_functions_})) {
           return false;
         }
-        add_new_objects(known, operations[node], &new_objects_);
+        objects_changed_ = objects_changed_ || !same_objects(known, operations[node]);
         updates_[index].push_back({node, operations[node]});
         total += known.kind() == OperationKind::kHostFunction ? 0 : 1;
       }
@@ -367,21 +364,14 @@ bool Executable::update(std::span<const OperationView> operations) noexcept {
       }
     }
     changed_ = total;
-    if (!new_objects_.empty()) {
-      objects_.clear();
+    if (objects_changed_) {
+      objects_ = named_objects(*recorded_);
     }
     return true;
   } catch (...) {
     dead_ = true;
     return false;
   }
-}
-
-const std::vector<capture::ObjectId>& Executable::objects() {
-  if (objects_.empty()) {  // a queue is always named
-    objects_ = named_objects(*recorded_);
-  }
-  return objects_;
 }
 
 [[gnu::hot]] bool Executable::available() const noexcept {

@@ -92,17 +92,15 @@ class Executable {
   /// How many operations the last update changed. What a host function is given does not count: it is mostly made for
   /// the call, and no reason for an instance of its own.
   [[nodiscard]] std::size_t changed() const noexcept { return changed_; }
-  /// Objects that operations name since the last update, and that the same operations did not name before; some perhaps
-  /// several times.
-  [[nodiscard]] const std::vector<capture::ObjectId>& new_objects() const noexcept { return new_objects_; }
+  /// Whether the last update changed which objects are named.
+  [[nodiscard]] bool objects_changed() const noexcept { return objects_changed_; }
   /// True if an update failed halfway: it cannot be launched any more.
   [[nodiscard]] bool dead() const noexcept { return dead_; }
   [[nodiscard]] const capture::Graph& graph() const noexcept { return graph_; }
   [[nodiscard]] std::size_t part_count() const noexcept { return parts_.size(); }
   [[nodiscard]] std::size_t native_nodes() const noexcept { return native_nodes_; }
-  /// Ids of all objects named by arguments, of kernels and of queues; sorted, unique. Found out when somebody asks. May
-  /// throw std::bad_alloc.
-  [[nodiscard]] const std::vector<capture::ObjectId>& objects();
+  /// Ids of all objects named by arguments, and of queues; sorted, unique.
+  [[nodiscard]] const std::vector<capture::ObjectId>& objects() const noexcept { return objects_; }
   /// Rough memory use of records and command buffers, in bytes.
   [[nodiscard]] std::size_t memory() const noexcept;
 
@@ -122,13 +120,13 @@ class Executable {
   std::shared_ptr<Occurrence> recorded_;  ///< never null once it is built
   bool lent_ = false;
   std::vector<Part> parts_;
-  bool plain_ = true;                           ///< all parts are recorded, and none waits for another or flushes
-  std::vector<capture::ObjectId> objects_;      ///< empty: not found out
-  std::vector<capture::ObjectId> new_objects_;  ///< keeps its memory
+  bool plain_ = true;  ///< all parts are recorded, and none waits for another or flushes
+  std::vector<capture::ObjectId> objects_;
   std::vector<std::vector<backends::NodeUpdate>> updates_;  ///< per part; keeps its memory
   std::vector<std::vector<backends::Event>> done_;          ///< of launch(), per part; keeps its memory
   std::size_t changed_ = 0;
   std::size_t native_nodes_ = 0;
+  bool objects_changed_ = false;
   bool can_update_ = false;
   bool can_resize_ = false;
   bool can_change_functions_ = false;

@@ -32,7 +32,7 @@ class GraphCache {
   /// Which queues and kernels the entry's tokens stand for (see identity_gone()), and which device its work is of. Once
   /// for each entry.
   void name(const std::shared_ptr<GraphEntry>& entry, const Occurrence& occurrence);
-  /// An executable of the entry was changed, and names these now, which none of the entry's did before.
+  /// An executable of the entry was changed, and names these now.
   void objects_changed(const std::shared_ptr<GraphEntry>& entry, std::span<const capture::ObjectId> objects);
 
   /// Drops every executable that names the object, before it returns. Throws std::bad_alloc: then none may be used any

@@ -239,7 +239,9 @@ GraphEntry::Fit GraphEntry::fit(std::span<const OperationView> operations,
     failed_updates_ = updates_too_early_ = 0;
     ++totals_.changed;
     totals_.changed_operations += variants_[changeable].changed();
-    note_objects(variants_[changeable].new_objects(), new_objects);
+    if (variants_[changeable].objects_changed()) {
+      *new_objects = variants_[changeable].objects();
+    }
     // What comes back is worth an instance of its own: changing one costs more than launching it.
     const ArgumentHashes& hashes = variants_.changed(changeable, operations);
     result.deserves_own = variants_[changeable].changed() != 0 && come_back(hashes.whole());
@@ -257,15 +259,6 @@ GraphEntry::Fit GraphEntry::fit(std::span<const OperationView> operations,
     variants_.remove_dead();
   }
   return result;
-}
-
-/// Adds those of which nobody was told yet to `fresh`.
-void GraphEntry::note_objects(std::span<const capture::ObjectId> objects, std::vector<capture::ObjectId>* fresh) {
-  for (const capture::ObjectId object : objects) {
-    if (noted_.insert(object).second) {
-      fresh->push_back(object);
-    }
-  }
 }
 
 bool GraphEntry::missed(std::span<const OperationView> operations) {
@@ -485,7 +478,6 @@ void GraphEntry::retire(Decline why, const std::string& text) {
 
 std::size_t GraphEntry::drop_object(capture::ObjectId object) {
   const env::MutexLock guard(mutex_);
-  noted_.erase(object);  // its number may come back
   const std::size_t dropped = variants_.remove(object);
   if (dropped != 0 && variants_.empty() && state_ == State::kReady) {
     change_state(State::kRecording);

@@ -14,7 +14,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "env/mutex.h"
@@ -45,7 +44,7 @@ struct GraphLaunch {
   /// Arguments have come back for which an instance had to be changed, or that none can be given: one of their own is
   /// to be built (see GraphEntry::built()).
   bool wants_build = false;
-  std::vector<capture::ObjectId> new_objects;  ///< what an instance was changed to name, unless it was told before
+  std::vector<capture::ObjectId> new_objects;  ///< what an instance names that was changed to name others; else empty
 };
 
 class GraphEntry final : public Declinable {
@@ -216,8 +215,6 @@ class GraphEntry final : public Declinable {
   };
   [[nodiscard]] Fit fit(std::span<const capture::OperationView> operations, std::vector<capture::ObjectId>* new_objects)
       REFRAIN_REQUIRES(mutex_);
-  void note_objects(std::span<const capture::ObjectId> objects, std::vector<capture::ObjectId>* fresh)
-      REFRAIN_REQUIRES(mutex_);
   /// No instance has these arguments. True if one is to be built.
   [[nodiscard]] bool missed(std::span<const capture::OperationView> operations) REFRAIN_REQUIRES(mutex_);
   void count_mismatch() REFRAIN_REQUIRES(mutex_);
@@ -247,8 +244,6 @@ class GraphEntry final : public Declinable {
   std::uint64_t launches_since_check_ REFRAIN_GUARDED_BY(mutex_) = 0;
   bool expected_ REFRAIN_GUARDED_BY(mutex_) = false;  ///< to pay, by what another run says, and not checked yet
   GraphVariants variants_ REFRAIN_GUARDED_BY(mutex_);
-  std::unordered_set<capture::ObjectId> noted_
-      REFRAIN_GUARDED_BY(mutex_);  ///< of all objects that fit() has ever told of
   Summary totals_ REFRAIN_GUARDED_BY(mutex_);
 
   std::string reason_ REFRAIN_GUARDED_BY(mutex_);

@@ -271,22 +271,6 @@ TEST_CASE("a stretch weighs as many submissions as it stood for, whichever way t
   CHECK(summary.weight() == 3210);
 }
 
-TEST_CASE("what an instance is changed to name is told once, and again when its number comes back") {
-  Stretch stretch({.can_update = true});
-  stretch.make_ready(kSame);
-  const auto told = [&](std::uint64_t buffer) {
-    WindowEvents window;
-    const Occurrence other = occurrence({1, 2, 3}, buffer);
-    return stretch.entry.launch({stretch.backend, stretch.hooks, window}, views(other), 0, false).new_objects;
-  };
-  using Objects = std::vector<capture::ObjectId>;
-  CHECK(told(8) == Objects{8});
-  CHECK(told(9) == Objects{9});
-  CHECK(told(8).empty());
-  stretch.entry.drop_object(9);
-  CHECK(told(9) == Objects{9});
-}
-
 TEST_CASE("the instance that was used longest ago makes room for another one") {
   test::ArithmeticBackend backend;
   GraphVariants variants;

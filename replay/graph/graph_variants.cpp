@@ -137,7 +137,7 @@ void GraphVariants::remove_dead() {
 }
 
 std::size_t GraphVariants::remove(capture::ObjectId object) {
-  return remove_if([object](Executable& executable) {
+  return remove_if([object](const Executable& executable) {
     return std::binary_search(executable.objects().begin(), executable.objects().end(), object);
   });
 }

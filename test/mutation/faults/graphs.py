@@ -40,7 +40,7 @@ FAULTS = [
           seen="Launches in a queue without order that wait for one event are command buffers of one launch each: none is"
                " replayed."),
     Fault("survivor-objects-of-an-updated-graph-not-noted", "replay/graph/executable.cpp",
-          old="      objects_.clear();\n", new="", promise=0, statement=True,
+          old="objects_ = named_objects(*recorded_);", new="", promise=0, statement=True,
           seen="A buffer that a graph was given by an update is freed, and the graph keeps it alive; the graph goes with "
                "the buffer that it had before instead."),
     Fault("refused-plain-graph-stays-in-use", "replay/graph/executable.cpp",
@@ -71,12 +71,8 @@ FAULTS = [
           old="header.function_handle = change.operation.header().function_handle;", new="", promise=1, statement=True,
           seen="A node was given another kernel of its family; what is issued one by one is the kernel before."),
     Fault("objects-of-another-function-not-noted", "replay/graph/executable.cpp",
-          old="now.header().function != before.header().function", new="false", promise=1,
+          old="a.header().function != b.header().function", new="false", promise=1,
           seen="A kernel's module is unloaded, and the graph that was given the kernel stays in use."),
-    Fault("returned-number-of-an-object-not-told", "replay/graph/graph_entry.cpp",
-          old="  noted_.erase(object);", new="", promise=1, statement=True,
-          seen="A kernel's module is unloaded, its number comes back, and a graph that was given the new kernel stays in use "
-               "when that one goes, too."),
     Fault("lent-arguments-changed-in-place", "replay/graph/executable.cpp",
           old="std::exchange(lent_, false)", new="false", promise=4,
           seen="While a thread holds what a graph is predicted to have, another thread has the graph changed: the first "
