@@ -15,9 +15,12 @@ APART = 100000  # seeds between two ranges
 # Programs with stream-ordered allocation (cudaMallocAsync, kind 14) now and then compute something else in two runs
 # without Refrain, whichever ways of reuse the pool is allowed; without that kind none does. Why is not known, so they are only run: they must end, and without an error.
 WITHOUT = 1 << 14
-COMPARED = ["--without", str(WITHOUT)]
+COMPARED = ["--without", str(WITHOUT), "--parts"]
 GATES = 1 << 27 | 1 << 28  # kernels that wait for the host, or for one that comes later
 CRASH_TRIES = 3
+EXPLAINED = 2  # programs of a range that differ
+REPEATS = 6  # of a program that differs, plain and with Refrain
+PARTS = ["what the host read", *(f"buffer {i}" for i in range(8)), *(f"pinned memory {i}" for i in range(3)), "late gates"]
 VARIANTS = {"gate off": MODES["replay"], "gate off, small chunks": MODES["replay"] | {"CHUNK_FIRST": "2"},
             "default": DEFAULT}
 
@@ -42,6 +45,34 @@ def by_program(done):
     for line in done.output.splitlines():
         found.setdefault(line.split()[1], []).append(line)
     return found
+
+
+def different_parts(right, lines):
+    """What the lines of one program differ in: for each thread the first checksum that shows it, and the parts there."""
+    found = {}
+    for a, b in zip(right, lines):
+        words, others = a.split(), b.split()
+        if a == b or words[4:5] != ["checksum"] or words[3] in found:
+            continue
+        names = [name for name, x, y in zip(PARTS, words[6:], others[6:]) if x != y]
+        found[words[3]] = f"thread {words[3].rstrip(':')}, checksum {words[5].rstrip(':')}: {', '.join(names)}"
+    return "; ".join(found.values()) or "no part of it"
+
+
+def explain_difference(results, name, words, first, seed, settings, right, lines):
+    """Says in which memory a program differs, and how often it does if the process repeats all that it did until then."""
+    folder = os.environ.get("OUT")
+    if folder:
+        text = "\n".join(["plain:", *right, "with Refrain:", *lines])
+        pathlib.Path(folder, f"random-{seed}-{os.getpid()}-{abs(hash(name)) % 10000}.txt").write_text(text)
+
+    def differs(settings):
+        again = harness.run([*words, "--programs", int(seed) - first + 1], settings, timeout=120, toolkit=True)
+        return by_program(again).get(seed) != right
+
+    plain, layered = (harness.together([lambda: differs(kind)] * REPEATS, 3) for kind in (None, settings))
+    results.note(f"{name}, seed {seed}: {different_parts(right, lines)}; of {REPEATS} more runs each {sum(plain)} differ plain, "
+                 f"{sum(layered)} with Refrain")
 
 
 def explain_crash(results, name, command, settings, done):
@@ -81,9 +112,9 @@ def one_range(results, seed, seconds, careful, program=PROGRAM):
     again = harness.run([*words, "--programs", count], timeout=seconds * 4 + 60, toolkit=True)
     first, second = by_program(plain), by_program(again)
     stable = {program for program, lines in first.items() if second.get(program) == lines}
-    if len(stable) != count:
-        results.note(f"random programs from {seed}{', careful' if careful else ''}: {count - len(stable)} of {count} differ "
-                     f"in two runs without Refrain and are not compared: {first_difference(plain, again)}")
+    for program in sorted(first.keys() - stable):
+        results.note(f"random program {program}{', careful' if careful else ''}, differs in two runs without Refrain and is not "
+                     f"compared: {different_parts(first[program], second.get(program, []))}")
 
     def compared(done):
         return {program: lines for program, lines in by_program(done).items() if program in stable}
@@ -95,7 +126,11 @@ def one_range(results, seed, seconds, careful, program=PROGRAM):
                               preload=harness.CRASH_TRACE, toolkit=True)
         told.append((mode, layered))
         if not harness.same(results, f"random programs from {seed}", plain, layered, mode, compared):
-            results.note(f"random programs from {seed}, {mode}: {first_difference(plain, layered, stable)}")
+            others = compared(layered)
+            differing = [program for program in sorted(stable & others.keys()) if others[program] != first[program]]
+            for program in differing[:EXPLAINED]:
+                explain_difference(results, f"random programs, {mode}", words, seed, program, settings, first[program],
+                                   others[program])
         if layered.status is not None and layered.status < 0:
             explain_crash(results, f"random programs from {seed}, {mode}", [*words, "--programs", count], settings, layered)
         submissions += layered.report.get("submissions", 0)
@@ -107,17 +142,6 @@ def one_range(results, seed, seconds, careful, program=PROGRAM):
             results.problem(f"random programs from {seed} with stream-ordered allocation, gate off: {whole.why()}")
     expected = read_expected()
     return len(stable), submissions, replayed, {name: wrong_programs(results, expected, name, done) for name, done in told}
-
-
-def first_difference(plain, layered, stable=None):
-    """Of the programs in `stable`. Repeat it with random_program --seed S."""
-    others = by_program(layered)
-    for program, lines in by_program(plain).items():
-        if stable is None or program in stable:
-            for a, b in zip(lines, others.get(program, [])):
-                if a != b:
-                    return f"first difference: {a} | {b}"
-    return f"{len(layered.output.splitlines())} lines instead of {len(plain.output.splitlines())}"
 
 
 def run(results, options):

@@ -1,8 +1,10 @@
 // Random programs over CUDA: loops of random operations, repeated with small variations, on several streams and host
 // threads. Free of races by construction (random_tracker.h), so the printed checksums of all memory depend on the
 // seeds alone, and two runs that differ have not done the same work in the same order.
+#include <atomic>
 #include <barrier>
 #include <chrono>
+#include <mutex>
 #include <thread>
 
 #include "random_worker.h"
@@ -18,6 +20,7 @@ constexpr const char* kUsage =
     "  --steps N     loops per thread in one program (default: 16)\n"
     "  --threads T   host threads (default: drawn per program, 1 to 4)\n"
     "  --programs P  so many programs (default: 1)\n"
+    "  --together N  so many at once, each with threads of its own; then without gates (default: 1)\n"
     "  --seconds X   instead of a number: programs until X seconds have passed\n"
     "  --parts       checksums of all buffers, in the order of random_worker.h, as well\n"
     "  --careful     wait before pageable memory is used again\n"
@@ -33,7 +36,7 @@ struct Shared {
 
 struct Options {
   unsigned steps = 16;
-  bool careful = false, parts = false;
+  bool careful = false, parts = false, gates = true;
 };
 
 /// Runs one program and prints its checksums in the order of threads.
@@ -49,7 +52,7 @@ void run_program(std::uint64_t seed, unsigned threads, const Options& options) {
   std::vector<std::vector<std::vector<std::uint64_t>>> parts(threads);
   std::barrier meeting(static_cast<std::ptrdiff_t>(threads));
   const auto body = [&](unsigned number) {
-    Worker worker(seed, number, options.careful, threads <= kGatedThreads);
+    Worker worker(seed, number, options.careful, options.gates && threads <= kGatedThreads);
     Shared& own = shared[number];
     Shared& neighbour = shared[(number + 1) % threads];
     for (unsigned step = 0; step < steps; ++step) {
@@ -74,6 +77,8 @@ void run_program(std::uint64_t seed, unsigned threads, const Options& options) {
     CHECK_CUDA(cudaEventDestroy(entry.given));
     CHECK_CUDA(cudaEventDestroy(entry.taken));
   }
+  static std::mutex printing;
+  const std::lock_guard<std::mutex> alone(printing);
   for (unsigned i = 0; i < threads; ++i) {
     std::printf("seed %llu thread %u:", static_cast<unsigned long long>(seed), i);
     for (const std::uint64_t value : checksums[i]) std::printf(" %016llx", static_cast<unsigned long long>(value));
@@ -96,9 +101,11 @@ int main(int argc, char** argv) {
   options.steps = static_cast<unsigned>(std::max(1, arguments.integer("steps", 16)));
   const unsigned threads = static_cast<unsigned>(arguments.integer("threads", 0));
   const unsigned programs = static_cast<unsigned>(arguments.integer("programs", 1));
+  const auto together = static_cast<unsigned>(std::max(1, arguments.integer("together", 1)));
   const double seconds = arguments.number("seconds", 0);
   options.careful = arguments.flag("careful");
   options.parts = arguments.flag("parts");
+  options.gates = together == 1;  // so many streams share connections, and who shares one with a gate waits for it
   const auto without = static_cast<std::uint64_t>(arguments.number("without", 0));
   const auto wait_around = static_cast<std::uint64_t>(arguments.number("wait-for", 0));
   arguments.nothing_left();
@@ -115,9 +122,16 @@ int main(int argc, char** argv) {
     if (seconds <= 0) return done < programs;
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < seconds;
   };
-  for (unsigned i = 0; more(i); ++i) {
-    random_test::Random random(seed + i);
-    run_program(seed + i, threads > 0 ? threads : 1 + random.below(4), options);
-  }
+  std::atomic<unsigned> begun{0};
+  const auto programs_in_turn = [&] {
+    for (unsigned i = begun++; more(i); i = begun++) {
+      random_test::Random random(seed + i);
+      run_program(seed + i, threads > 0 ? threads : 1 + random.below(4), options);
+    }
+  };
+  std::vector<std::thread> others;
+  for (unsigned i = 1; i < together; ++i) others.emplace_back(programs_in_turn);
+  programs_in_turn();
+  for (std::thread& other : others) other.join();
   return 0;
 }
