@@ -18,6 +18,7 @@ WITHOUT = 1 << 14
 COMPARED = ["--without", str(WITHOUT), "--parts"]
 GATES = 1 << 27 | 1 << 28  # kernels that wait for the host, or for one that comes later
 CRASH_TRIES = 3
+QUEUED = 3  # processes of queued_changes at once
 EXPLAINED = 2  # programs of a range that differ
 REPEATS = 6  # of a program that differs, plain and with Refrain
 PARTS = ["what the host read", *(f"buffer {i}" for i in range(8)), *(f"pinned memory {i}" for i in range(3)), "late gates"]
@@ -144,7 +145,24 @@ def one_range(results, seed, seconds, careful, program=PROGRAM):
     return len(stable), submissions, replayed, {name: wrong_programs(results, expected, name, done) for name, done in told}
 
 
+def check_queued_changes(results):
+    """Whether launches that wait keep their parameters: of the driver alone, with other processes on the device."""
+    program = BIN / "cuda" / "queued_changes"
+    runs = harness.together([lambda: harness.run([program], timeout=120, toolkit=True)] * QUEUED, QUEUED)
+    cases = [line for done in runs for line in done.lines()]
+    launches = sum(case.get("launches", 0) for case in cases)
+    wrong = [case for case in cases if any(case.get(kind, 0) for kind in ("kernels", "copies", "fills", "rows", "words"))]
+    for case in wrong:
+        results.problem(f"queued_changes, without Refrain: {json.dumps(case)}")
+    for done in runs:
+        if done.status not in (0, 1):
+            results.problem(f"queued_changes: {done.why()}")
+    results.row("random", f"launches that wait, {QUEUED} processes", f"{launches} launches, {len(wrong)} cases wrong",
+                "keep their parameters", not wrong and launches > 0)
+
+
 def run(results, options):
+    check_queued_changes(results)
     # Every program runs five times: plain twice, and in three variants; and others half as long as one of these.
     seconds = max(2, round(options.random_seconds / (2.5 + len(VARIANTS))))
     outcomes = harness.together(

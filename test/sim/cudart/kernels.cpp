@@ -161,6 +161,9 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* wanted, const void* fu
   config.numAttrs = wanted->numAttrs;
   return CALL(cuLaunchKernelEx, &config, reinterpret_cast<CUfunction>(kernel), arguments, nullptr);
 }
+cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* function) {
+  return __cudaGetKernel(kernel, function);
+}
 /// Of what there is to know, nothing: programs call it to load their code.
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
   CUkernel kernel = nullptr;
