@@ -246,6 +246,10 @@ int main(int argc, char** argv) {
   const auto batches = static_cast<unsigned>(std::max(1, arguments.integer("batches", 50)));
   const auto queued = static_cast<unsigned>(std::clamp(arguments.integer("queued", 200), 1, 1000));
   arguments.nothing_left();
+  // Kernels are loaded when they are first used, which may wait for the device.
+  cudaFuncAttributes attributes{};
+  CHECK_CUDA(cudaFuncGetAttributes(&attributes, random_test::mix));
+  CHECK_CUDA(cudaFuncGetAttributes(&attributes, random_test::await_gate));
   cudaStream_t free = nullptr, blocking = nullptr;
   CHECK_CUDA(cudaStreamCreateWithFlags(&free, cudaStreamNonBlocking));
   CHECK_CUDA(cudaStreamCreate(&blocking));
