@@ -26,8 +26,9 @@ namespace {
 
 std::atomic<long> calls{0};
 long failing = 0;
-std::string only;
-std::string stuck;
+// Never destroyed: threads of Refrain's that are stuck in a call outlive the program's end.
+std::string& only = *new std::string;
+std::string& stuck = *new std::string;
 constexpr cl_int kInjected = CL_OUT_OF_RESOURCES;
 
 /// Clean-up and queries never fail in a driver for lack of resources in a way that a program could handle.
