@@ -2,9 +2,8 @@
 // they were enqueued, though each later one has new ones, and small graphs keep their place among the calls around
 // them. Both with many launches waiting in the stream, which it takes other processes on the device, or a gate, to
 // have. Prints a line of JSON for each case; exit status 1 if something was wrong. Nothing of Refrain takes part.
-#include <cuda.h>
-
 #include "cuda_check.h"
+#include "driver_check.h"
 #include "random_kernels.cuh"
 
 namespace {
@@ -18,16 +17,6 @@ constexpr const char* kUsage =
     "  --batches N   of each case (default: 50)\n"
     "  --queued N    launches that wait at once, at most 1000 (default: 200)";
 constexpr unsigned kRows = 4, kRowWords = kWords / kRows;
-
-void check_driver(CUresult status, const char* call) {
-  if (status == CUDA_SUCCESS) return;
-  const char* name = nullptr;
-  cuGetErrorName(status, &name);
-  std::fprintf(stderr, "%s failed: %s\n", call, name != nullptr ? name : "unknown error");
-  std::fflush(nullptr);
-  std::_Exit(1);
-}
-#define CHECK_DRIVER(call) check_driver((call), #call)
 
 CUdeviceptr address(const Word* data) {
   return reinterpret_cast<CUdeviceptr>(data);
@@ -54,12 +43,7 @@ class Line {
     parameters.blockDimX = kBlock;
     parameters.blockDimY = parameters.blockDimZ = 1;
     parameters.kernelParams = arguments;
-    if (CUgraphNode node = next()) {
-      CHECK_DRIVER(cuGraphExecKernelNodeSetParams(executable_, node, &parameters));
-    } else {
-      CHECK_DRIVER(cuGraphAddKernelNode(&node, graph_, last(), count_of_last(), &parameters));
-      nodes_.push_back(node);
-    }
+    put(cuGraphExecKernelNodeSetParams, cuGraphAddKernelNode, parameters);
   }
   void fill(Word* to, Word value, unsigned count) {
     CUDA_MEMSET_NODE_PARAMS parameters{};
@@ -68,12 +52,7 @@ class Line {
     parameters.elementSize = sizeof(Word);
     parameters.width = count;
     parameters.height = 1;
-    if (CUgraphNode node = next()) {
-      CHECK_DRIVER(cuGraphExecMemsetNodeSetParams(executable_, node, &parameters, context()));
-    } else {
-      CHECK_DRIVER(cuGraphAddMemsetNode(&node, graph_, last(), count_of_last(), &parameters, context()));
-      nodes_.push_back(node);
-    }
+    put(cuGraphExecMemsetNodeSetParams, cuGraphAddMemsetNode, parameters, context());
   }
   /// `rows` rows of `count` words, a row's start every `pitch` words.
   void copy(Word* to, const Word* from, unsigned count, unsigned rows, unsigned pitch) {
@@ -86,12 +65,7 @@ class Line {
     parameters.WidthInBytes = count * sizeof(Word);
     parameters.Height = rows;
     parameters.Depth = 1;
-    if (CUgraphNode node = next()) {
-      CHECK_DRIVER(cuGraphExecMemcpyNodeSetParams(executable_, node, &parameters, context()));
-    } else {
-      CHECK_DRIVER(cuGraphAddMemcpyNode(&node, graph_, last(), count_of_last(), &parameters, context()));
-      nodes_.push_back(node);
-    }
+    put(cuGraphExecMemcpyNodeSetParams, cuGraphAddMemcpyNode, parameters, context());
   }
   void launch(cudaStream_t stream) {
     if (executable_ == nullptr) CHECK_DRIVER(cuGraphInstantiate(&executable_, graph_, 0));
@@ -100,9 +74,18 @@ class Line {
   }
 
  private:
-  CUgraphNode next() { return executable_ != nullptr ? nodes_[changed_++] : nullptr; }
-  const CUgraphNode* last() const { return nodes_.empty() ? nullptr : &nodes_.back(); }
-  std::size_t count_of_last() const { return nodes_.empty() ? 0 : 1; }
+  /// `more`: the context, for nodes that are not kernels.
+  template <class Change, class Add, class Parameters, class... More>
+  void put(Change change, Add add, const Parameters& parameters, More... more) {
+    if (executable_ != nullptr) {
+      CHECK_DRIVER(change(executable_, nodes_[changed_++], &parameters, more...));
+      return;
+    }
+    CUgraphNode node = nullptr;
+    CHECK_DRIVER(
+        add(&node, graph_, nodes_.empty() ? nullptr : &nodes_.back(), nodes_.empty() ? 0 : 1, &parameters, more...));
+    nodes_.push_back(node);
+  }
 
   CUgraph graph_ = nullptr;
   CUgraphExec executable_ = nullptr;

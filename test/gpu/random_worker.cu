@@ -1,5 +1,6 @@
 #include <chrono>
 
+#include "driver_check.h"
 #include "random_worker.h"
 
 namespace random_test {
@@ -7,15 +8,6 @@ namespace random_test {
 namespace {
 
 constexpr std::size_t kBytes = kWords * sizeof(Word);
-
-void check_driver(CUresult status, const char* call) {
-  if (status == CUDA_SUCCESS) return;
-  const char* name = nullptr;
-  cuGetErrorName(status, &name);
-  std::fprintf(stderr, "%s failed: %s\n", call, name != nullptr ? name : "unknown error");
-  std::fflush(nullptr);
-  std::_Exit(1);
-}
 
 CUdeviceptr address(const Word* data) {
   return reinterpret_cast<CUdeviceptr>(data);
@@ -252,12 +244,9 @@ void Worker::fill(const Operation& operation, Buffer& to, Word value) {
   switch (operation.kind) {
     case Kind::kMemset8: CHECK_CUDA(cudaMemsetAsync(start, static_cast<int>(value & 0xff), words * 3, handle)); break;
     case Kind::kMemset16:
-      check_driver(cuMemsetD16Async(address(start), static_cast<unsigned short>(value), words, handle),
-                   "cuMemsetD16Async");
+      CHECK_DRIVER(cuMemsetD16Async(address(start), static_cast<unsigned short>(value), words, handle));
       break;
-    case Kind::kMemset32:
-      check_driver(cuMemsetD32Async(address(start), value, words, handle), "cuMemsetD32Async");
-      break;
+    case Kind::kMemset32: CHECK_DRIVER(cuMemsetD32Async(address(start), value, words, handle)); break;
     default: CHECK_CUDA(cudaMemset2DAsync(to.data, 512, static_cast<int>(value & 0xff), 1 + words / 4, 30, handle));
   }
 }
