@@ -45,6 +45,7 @@ constexpr std::array<const char*, kOperationKindCount> kBlockingNames = {
     "blocking pointer copy rect",
     "blocking pointer fill rect",
 };
+static_assert(kBlockingNames.back() != nullptr, "each kind has a name");
 
 }  // namespace
 

@@ -68,7 +68,7 @@ int run(CLI::App& app, const std::string& name, const CommandArguments& argument
   if (const OlderFiles older = older_files(settings, given); !older.empty()) {
     apply({{OlderFiles::kVariable, older.text()}});
   }
-  if (more && settings.report) say_what_is_captured(settings, program);  // of those who ask for a capture and no more
+  if (more && settings.report) say_what_is_captured(settings, program);  // refrain capture alone adds `more`
   if (!settings.follow_children) {
     apply({{"REFRAIN_ROOT_PID", std::to_string(::getpid())}});
   }

@@ -31,8 +31,8 @@ struct ReportData {
   std::map<std::string, std::uint64_t> unholdable;  ///< reason → submissions
   std::map<std::string, std::uint64_t> cut_by;      ///< entry point → stretches it ended
   std::map<std::string, std::uint64_t> unchecked;   ///< reason → replays that verify could not check
-  std::vector<std::string> notes;
-  std::vector<std::string> device_notes;  ///< Backend::notes()
+  std::vector<std::string> notes;                   ///< of the engine: always told
+  std::vector<std::string> device_notes;            ///< Backend::notes(): told where they matter
   std::vector<GraphEntry::Summary> graphs;
   std::vector<std::string> devices;  ///< their names, as graphs number them
   GraphCache::Gone graphs_gone;      ///< what is not among them any more
