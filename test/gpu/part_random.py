@@ -152,11 +152,11 @@ def check_queued_changes(results):
     runs = harness.together([lambda: harness.run([program], timeout=120, toolkit=True)] * QUEUED, QUEUED)
     cases = [line for done in runs for line in done.lines()]
     launches = sum(case.get("launches", 0) for case in cases)
-    wrong = [case for case in cases if any(case.get(kind, 0) for kind in ("kernels", "copies", "fills", "rows", "words"))]
+    wrong = [case for case in cases if any(case.get(kind, 0) for kind in ("kernels", "copies", "fills", "words", "changed"))]
     for case in wrong:
         results.problem(f"queued_changes, without Refrain: {json.dumps(case)}")
     for done in runs:
-        if done.status not in (0, 1):
+        if not any("late" in case for case in done.lines()):  # the last line
             results.problem(f"queued_changes: {done.why()}")
     late = sum(case.get("late", 0) for case in cases)
     results.row("random", f"launches that wait, {QUEUED} processes",

@@ -1,8 +1,10 @@
 // What replaying relies on, of the driver alone: launches of an executable graph keep the parameters that they had when
 // they were enqueued, though each later one has new ones, and small graphs keep their place among the calls around
 // them. Both with many launches waiting in the stream, which it takes other processes on the device, or a gate, to
-// have. Prints a line of JSON for each case; exit status 1 if something was wrong, or a gate opened by itself: then
-// nothing waited. Nothing of Refrain takes part.
+// have. Copies and fills of rows can't be changed, which is asked as well. Prints a line of JSON for each case; exit
+// status 1 if something was wrong, or a gate opened by itself: then nothing waited. Nothing of Refrain takes part.
+#include <algorithm>
+
 #include "cuda_check.h"
 #include "driver_check.h"
 #include "random_kernels.cuh"
@@ -17,7 +19,7 @@ constexpr const char* kUsage =
     "queued_changes [--batches N] [--queued N]\n"
     "  --batches N   of each case (default: 50)\n"
     "  --queued N    launches that wait at once, at most 1000 (default: 200)";
-constexpr unsigned kRows = 4, kRowWords = kWords / kRows;
+constexpr unsigned kRows = 4, kPitch = 64;  // words
 
 CUdeviceptr address(const Word* data) {
   return reinterpret_cast<CUdeviceptr>(data);
@@ -27,6 +29,30 @@ CUcontext context() {
   CUcontext current = nullptr;
   CHECK_DRIVER(cuCtxGetCurrent(&current));
   return current;
+}
+
+/// `rows` rows of `count` words.
+CUDA_MEMSET_NODE_PARAMS fill_parameters(Word* to, Word value, unsigned count, unsigned rows) {
+  CUDA_MEMSET_NODE_PARAMS parameters{};
+  parameters.dst = address(to);
+  parameters.value = value;
+  parameters.elementSize = sizeof(Word);
+  parameters.width = count;
+  parameters.height = rows;
+  parameters.pitch = rows == 1 ? 0 : kPitch * sizeof(Word);
+  return parameters;
+}
+
+CUDA_MEMCPY3D copy_parameters(Word* to, const Word* from, unsigned count, unsigned rows) {
+  CUDA_MEMCPY3D parameters{};
+  parameters.srcMemoryType = parameters.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  parameters.srcDevice = address(from);
+  parameters.dstDevice = address(to);
+  parameters.srcPitch = parameters.dstPitch = rows == 1 ? 0 : kPitch * sizeof(Word);
+  parameters.WidthInBytes = count * sizeof(Word);
+  parameters.Height = rows;
+  parameters.Depth = 1;
+  return parameters;
 }
 
 /// A graph whose nodes follow each other. Parameters are those of a launch to come.
@@ -47,26 +73,10 @@ class Line {
     put(cuGraphExecKernelNodeSetParams, cuGraphAddKernelNode, parameters);
   }
   void fill(Word* to, Word value, unsigned count) {
-    CUDA_MEMSET_NODE_PARAMS parameters{};
-    parameters.dst = address(to);
-    parameters.value = value;
-    parameters.elementSize = sizeof(Word);
-    parameters.width = count;
-    parameters.height = 1;
-    put(cuGraphExecMemsetNodeSetParams, cuGraphAddMemsetNode, parameters, context());
+    put(cuGraphExecMemsetNodeSetParams, cuGraphAddMemsetNode, fill_parameters(to, value, count, 1), context());
   }
-  /// `rows` rows of `count` words, a row's start every `pitch` words.
-  void copy(Word* to, const Word* from, unsigned count, unsigned rows, unsigned pitch) {
-    CUDA_MEMCPY3D parameters{};
-    parameters.srcMemoryType = parameters.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-    parameters.srcDevice = address(from);
-    parameters.dstDevice = address(to);
-    parameters.srcPitch = parameters.dstPitch = pitch * sizeof(Word);
-    parameters.srcHeight = parameters.dstHeight = rows;
-    parameters.WidthInBytes = count * sizeof(Word);
-    parameters.Height = rows;
-    parameters.Depth = 1;
-    put(cuGraphExecMemcpyNodeSetParams, cuGraphAddMemcpyNode, parameters, context());
+  void copy(Word* to, const Word* from, unsigned count) {
+    put(cuGraphExecMemcpyNodeSetParams, cuGraphAddMemcpyNode, copy_parameters(to, from, count, 1), context());
   }
   void launch(cudaStream_t stream) {
     if (executable_ == nullptr) CHECK_DRIVER(cuGraphInstantiate(&executable_, graph_, 0));
@@ -95,6 +105,39 @@ class Line {
   std::size_t changed_ = 0;  ///< nodes in this round
 };
 
+std::vector<Word> words_of(const Word* device) {
+  std::vector<Word> words(kWords);
+  CHECK_CUDA(cudaMemcpy(words.data(), device, kWords * sizeof(Word), cudaMemcpyDeviceToHost));
+  return words;
+}
+
+Word* device_words(const std::vector<Word>& words) {
+  Word* device = nullptr;
+  CHECK_CUDA(cudaMalloc(&device, kWords * sizeof(Word)));
+  CHECK_CUDA(cudaMemcpy(device, words.data(), kWords * sizeof(Word), cudaMemcpyHostToDevice));
+  CHECK_CUDA(cudaDeviceSynchronize());  // for streams that do not wait for the legacy one
+  return device;
+}
+
+/// How many of a copy and a fill of rows the driver changes: it is said to refuse both.
+unsigned changed_rows() {
+  const std::vector<Word> zero(kWords);
+  Word *to = device_words(zero), *from = device_words(zero);
+  const CUDA_MEMCPY3D copy = copy_parameters(to, from, 3, kRows), other_copy = copy_parameters(to + 5, from, 3, kRows);
+  const CUDA_MEMSET_NODE_PARAMS fill = fill_parameters(from, 7, 3, kRows),
+                                other_fill = fill_parameters(from + 5, 7, 3, kRows);
+  CUgraph graph = nullptr;
+  CUgraphNode copying = nullptr, filling = nullptr;
+  CUgraphExec executable = nullptr;
+  CHECK_DRIVER(cuGraphCreate(&graph, 0));
+  CHECK_DRIVER(cuGraphAddMemcpyNode(&copying, graph, nullptr, 0, &copy, context()));
+  CHECK_DRIVER(cuGraphAddMemsetNode(&filling, graph, &copying, 1, &fill, context()));
+  CHECK_DRIVER(cuGraphInstantiate(&executable, graph, 0));
+  const CUresult answers[] = {cuGraphExecMemcpyNodeSetParams(executable, copying, &other_copy, context()),
+                              cuGraphExecMemsetNodeSetParams(executable, filling, &other_fill, context())};
+  return static_cast<unsigned>(std::ranges::count(answers, CUDA_SUCCESS));
+}
+
 struct Gate {
   Word* opened = nullptr;  ///< pinned
   random_test::GateCounts* counts = nullptr;
@@ -112,20 +155,6 @@ struct Gate {
   }
 };
 
-std::vector<Word> words_of(const Word* device) {
-  std::vector<Word> words(kWords);
-  CHECK_CUDA(cudaMemcpy(words.data(), device, kWords * sizeof(Word), cudaMemcpyDeviceToHost));
-  return words;
-}
-
-Word* device_words(const std::vector<Word>& words) {
-  Word* device = nullptr;
-  CHECK_CUDA(cudaMalloc(&device, kWords * sizeof(Word)));
-  CHECK_CUDA(cudaMemcpy(device, words.data(), kWords * sizeof(Word), cudaMemcpyHostToDevice));
-  CHECK_CUDA(cudaDeviceSynchronize());  // for streams that do not wait for the legacy one
-  return device;
-}
-
 std::vector<Word> random_words(Word salt) {
   std::vector<Word> words(kWords);
   for (unsigned i = 0; i < kWords; ++i) words[i] = (i + 1) * 2654435761u ^ salt;
@@ -133,22 +162,21 @@ std::vector<Word> random_words(Word salt) {
 }
 
 struct Targets {
-  Word *cells, *copies, *fills, *rows;
+  Word *cells, *copies, *fills;
   const Word* source;
 };
 
-/// Launch `i` of a batch, of a kernel, a fill, and a copy of either kind; `value` differs from launch to launch.
+/// Launch `i` of a batch, of a kernel, a copy and a fill; `value` differs from launch to launch.
 void launch_all(Line& line, cudaStream_t stream, const Targets& targets, unsigned i, Word value) {
   line.mix(targets.cells, targets.source, i, 1, value);
-  line.copy(targets.copies + i, targets.source + value % kWords, 1, 1, 1);
+  line.copy(targets.copies + i, targets.source + value % kWords, 1);
   line.fill(targets.fills + i, value, 1);
-  line.copy(targets.rows + i, targets.source + value % kRowWords, 1, kRows, kRowWords);
   line.launch(stream);
 }
 
 struct Wrong {
-  unsigned kernels = 0, copies = 0, fills = 0, rows = 0;
-  unsigned all() const { return kernels + copies + fills + rows; }
+  unsigned kernels = 0, copies = 0, fills = 0;
+  unsigned all() const { return kernels + copies + fills; }
 };
 
 /// `executables` take turns.
@@ -156,8 +184,7 @@ Wrong changed_while_queued(cudaStream_t stream, const Gate& gate, unsigned execu
                            unsigned queued) {
   const std::vector<Word> source = random_words(7);
   const std::vector<Word> zero(kWords);
-  const Targets targets = {device_words(zero), device_words(zero), device_words(zero), device_words(zero),
-                           device_words(source)};
+  const Targets targets = {device_words(zero), device_words(zero), device_words(zero), device_words(source)};
   std::vector<Line> lines(executables);
   std::vector<Word> cells(kWords);
   Wrong wrong;
@@ -170,17 +197,13 @@ Wrong changed_while_queued(cudaStream_t stream, const Gate& gate, unsigned execu
     gate.open();
     CHECK_CUDA(cudaStreamSynchronize(stream));
     const std::vector<Word> found = words_of(targets.cells), copies = words_of(targets.copies),
-                            fills = words_of(targets.fills), rows = words_of(targets.rows);
+                            fills = words_of(targets.fills);
     for (unsigned i = 0; i < queued; ++i) {
       const Word value = values[i];
       cells[i] = (cells[i] ^ source[(i + value) % kWords]) * 1664525u + value;
       wrong.kernels += found[i] != cells[i] ? 1 : 0;
       wrong.copies += copies[i] != source[value % kWords] ? 1 : 0;
       wrong.fills += fills[i] != value ? 1 : 0;
-      for (unsigned row = 0; row < kRows; ++row) {
-        const std::size_t at = row * kRowWords;
-        wrong.rows += rows[at + i] != source[at + value % kRowWords] ? 1 : 0;
-      }
     }
     cells = found;  // what is wrong once counts once
   }
@@ -200,7 +223,7 @@ std::vector<Word> graphs_between_calls(cudaStream_t stream, const Gate& gate, un
     if (!waits && i % steps == 0) gate.close(stream);
     Word *to = buffers[i % 2], *from = buffers[1 - i % 2];
     copying.mix(to, from, 5, 3000, i);
-    copying.copy(from, to + 100, 500, 1, 500);
+    copying.copy(from, to + 100, 500);
     copying.launch(stream);
     settle();
     CHECK_CUDA(cudaMemcpy2DAsync(to, 256, from + 16, 256, 100, 40, cudaMemcpyDeviceToDevice, stream));
@@ -249,8 +272,8 @@ int main(int argc, char** argv) {
   for (const auto& [name, stream, executables] : cases) {
     const Wrong wrong = changed_while_queued(stream, gate, executables, batches, queued);
     all += wrong.all();
-    std::printf("{\"case\": \"%s\", \"launches\": %u, \"kernels\": %u, \"copies\": %u, \"fills\": %u, \"rows\": %u}\n",
-                name, batches * queued, wrong.kernels, wrong.copies, wrong.fills, wrong.rows);
+    std::printf("{\"case\": \"%s\", \"launches\": %u, \"kernels\": %u, \"copies\": %u, \"fills\": %u}\n", name,
+                batches * queued, wrong.kernels, wrong.copies, wrong.fills);
   }
   for (const cudaStream_t stream : {free, blocking}) {
     const std::vector<Word> right = graphs_between_calls(stream, gate, batches, queued / 5 + 1, true);
@@ -261,8 +284,10 @@ int main(int argc, char** argv) {
     std::printf("{\"case\": \"graphs between calls, %s stream\", \"launches\": %u, \"words\": %u}\n",
                 stream == free ? "non-blocking" : "blocking", 2 * batches * (queued / 5 + 1), wrong);
   }
+  const unsigned changed = changed_rows();
+  std::printf("{\"case\": \"rows are not changed\", \"changed\": %u}\n", changed);
   random_test::GateCounts counts{};
   CHECK_CUDA(cudaMemcpy(&counts, gate.counts, sizeof counts, cudaMemcpyDeviceToHost));
   std::printf("{\"case\": \"gates\", \"closed\": %u, \"late\": %u}\n", counts.closed, counts.late);
-  return all == 0 && counts.late == 0 ? 0 : 1;
+  return all == 0 && changed == 0 && counts.late == 0 ? 0 : 1;
 }

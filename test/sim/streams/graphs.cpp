@@ -241,6 +241,11 @@ bool same_places(const Task& old, const Task& changed) {
          (place(old.to.start) == place(changed.to.start) && place(old.from.start) == place(changed.from.start));
 }
 
+/// Drivers change copies and fills of one dimension only, to such ones.
+bool one_row(const Task& task) {
+  return task.height == 1 && task.depth == 1;
+}
+
 }  // namespace
 
 Status change_graph_node(const void* handle, Task task) {
@@ -264,7 +269,7 @@ Status change_node(Exec& exec, const void* handle, Task task) {
     violation("a change of a node that is none, or of another kind");
     return Status::kInvalidHandle;
   }
-  if (!same_places(found->task, task)) {
+  if (!one_row(found->task) || !one_row(task) || !same_places(found->task, task)) {
     return Status::kInvalidValue;
   }
   for (const auto& [id, value] : found->task.attributes) {  // they stay
