@@ -241,9 +241,20 @@ bool same_places(const Task& old, const Task& changed) {
          (place(old.to.start) == place(changed.to.start) && place(old.from.start) == place(changed.from.start));
 }
 
-/// Drivers change copies and fills of one dimension only, to such ones.
-bool one_row(const Task& task) {
-  return task.height == 1 && task.depth == 1;
+/// Drivers change no copy of rows, and of a fill only the address and the value; how long one is if it is of one row
+/// and "maps onto the work resources already allocated for the node", as which a number of pages stands here.
+bool same_work(const Task& old, const Task& changed) {
+  constexpr std::size_t kPage = 4096;
+  const auto pages = [](const Task& fill) { return (fill.bytes + kPage - 1) / kPage; };
+  const auto one_row = [](const Task& task) { return task.height == 1 && task.depth == 1; };
+  switch (old.kind) {
+    case Task::Kind::kCopy: return one_row(old) && one_row(changed);
+    case Task::Kind::kFill:
+      return old.height == changed.height && old.pattern.size() == changed.pattern.size() &&
+             (one_row(old) ? pages(old) == pages(changed)
+                           : old.bytes == changed.bytes && old.to.pitch == changed.to.pitch);
+    default: return true;
+  }
 }
 
 }  // namespace
@@ -269,7 +280,7 @@ Status change_node(Exec& exec, const void* handle, Task task) {
     violation("a change of a node that is none, or of another kind");
     return Status::kInvalidHandle;
   }
-  if (!one_row(found->task) || !one_row(task) || !same_places(found->task, task)) {
+  if (!same_work(found->task, task) || !same_places(found->task, task)) {
     return Status::kInvalidValue;
   }
   for (const auto& [id, value] : found->task.attributes) {  // they stay
