@@ -234,6 +234,7 @@ int Lane::leave() noexcept {
 void Lane::blocking_cut(const char* name) noexcept {
   if (!inside_lane && active() && !is_dormant()) {
     blocked_ = front().sequence;
+    dormancy_.part_ends(blocked_, counters_.hopeless());
     counters_.cut_by.add(name);
   }
 }

@@ -27,7 +27,7 @@ class Dormancy {
       return false;
     }
     stretch_open_ = true;
-    stretch_first_ = submission;
+    part_first_ = submission;
     hopeless_then_ = hopeless;
     return true;
   }
@@ -37,8 +37,14 @@ class Dormancy {
       return false;
     }
     stretch_open_ = false;
-    alone_ += one_is_too_few_ && submission == stretch_first_ && hopeless == hopeless_then_ ? 1 : 0;
+    part_ends(submission, hopeless);
     return true;
+  }
+  /// Behind a submission that was a cut itself: the stretch goes on with the next one, but no graph does.
+  void part_ends(std::uint64_t submission, std::uint64_t hopeless) noexcept {
+    alone_ += one_is_too_few_ && submission - part_first_ == hopeless - hopeless_then_ ? 1 : 0;
+    part_first_ = submission + 1;
+    hopeless_then_ = hopeless;
   }
   /// Another lane's work was the newest in a queue that this one submits to.
   void queue_handed_off() noexcept { ++handed_off_; }
@@ -74,8 +80,8 @@ class Dormancy {
   Seen since_;  ///< when it began to look again
   std::uint64_t hopeless_since_ = 0;
   std::uint64_t handed_off_ = 0;  ///< queues, since then
-  std::uint64_t alone_ = 0;       ///< that had no other one beside them between two cuts
-  std::uint64_t stretch_first_ = 0;
+  std::uint64_t alone_ = 0;       ///< with no other one between two cuts of which a graph could be made
+  std::uint64_t part_first_ = 0;
   std::uint64_t hopeless_then_ = 0;
 };
 

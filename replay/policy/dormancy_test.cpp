@@ -65,17 +65,26 @@ TEST_CASE("a lane goes on looking while it takes turns with another one whose wo
   CHECK(dormancy.consider(seen, 0) == 400);  // it has not taken anything over since
 }
 
-TEST_CASE("submissions with none beside them are hopeless where a graph needs two") {
+TEST_CASE("submissions with none beside them that can be replayed are hopeless where a graph needs two") {
   env::Settings settings = with_gate();
-  for (const int least : {1, 2}) {
-    settings.min_graph = least;
-    Dormancy dormancy(settings);
-    for (std::uint64_t submission = 1; submission <= 100; ++submission) {
-      dormancy.stretch_begins(submission, 0);
-      dormancy.stretch_ends(submission, 0);
+  const int least = GENERATE(1, 2);
+  const std::uint64_t others = GENERATE(0, 7);  // hopeless ones, in the same stretch
+  const bool blocks = GENERATE(false, true);    // the last one of every other stretch
+  CAPTURE(least, others, blocks);
+  settings.min_graph = least;
+  Dormancy dormancy(settings);
+  std::uint64_t submissions = 0, hopeless = 0;
+  for (int stretch = 0; stretch < 100; ++stretch) {
+    dormancy.stretch_begins(submissions + 1, hopeless);
+    submissions += others + 1;
+    hopeless += others;
+    if (blocks && stretch % 2 == 0) {
+      dormancy.part_ends(submissions, hopeless);
+    } else {
+      dormancy.stretch_ends(submissions, hopeless);
     }
-    CHECK((dormancy.consider({.submissions = 100}, 0) != 0) == (least == 2));
   }
+  CHECK((dormancy.consider({.submissions = submissions, .hopeless = hopeless}, 0) != 0) == (least == 2));
 }
 
 TEST_CASE("no lane is dormant but one that replays with the gate, or where the user says so") {

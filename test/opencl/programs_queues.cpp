@@ -160,8 +160,10 @@ PROGRAM(handover) {
 }
 
 /// Long, and with a scalar that changes at every launch: nothing here can be replayed without mutable
-/// dispatch. Events go from queue to queue, and the host waits in three ways.
+/// dispatch. Events go from queue to queue, and the host waits in three ways. "slow": with work of the host's before
+/// each launch, so that the last of those that are waited for is a chunk of its own.
 PROGRAM(hopeless) {
+  const bool slow = argc > 1 && std::string_view(argv[1]) == "slow";
   const Device gpu;
   const std::array<cl_command_queue, 2> queues = {gpu.queue(), gpu.queue()};
   cl_mem x = gpu.filled(kCount, 1);
@@ -175,6 +177,9 @@ PROGRAM(hopeless) {
     std::array<cl_event, 2> events{};
     for (std::size_t part = 0; part < 2; ++part) {
       for (int i = 0; i < 4; ++i) {
+        const auto start = std::chrono::steady_clock::now();
+        while (slow && std::chrono::steady_clock::now() - start < std::chrono::microseconds(8)) {
+        }
         set(scale, 3, ++number);
         const bool first = i == 0 && part == 1;
         launch(queues[part], scale, kCount, first ? std::vector<cl_event>{events[0]} : std::vector<cl_event>{},
