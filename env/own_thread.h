@@ -52,9 +52,11 @@ class OwnThread {
       pthread_join(thread_, nullptr);
     }
   }
-  /// Waits for two seconds at most. False: it is left to itself, and all that it uses must last as long as the process.
+  /// Waits for two seconds at most. False: leave() was called.
   [[nodiscard]] bool join_in_time() noexcept;
-  /// In a forked child: it does not exist there. Or it is left to itself.
+  /// Without a wait: it is left to itself, and all that it uses must last as long as the process.
+  void leave() noexcept;
+  /// In a forked child: it does not exist there.
   void forget() noexcept { running_ = false; }
 
  private:

@@ -82,7 +82,7 @@ void ControlSocket::stop() noexcept {
   }
   // That wakes the thread. Where it is refused (a filter of system calls) the thread sleeps on.
   if (::shutdown(descriptor_, SHUT_RDWR) != 0) {
-    thread_.forget();
+    thread_.leave();
   } else if (thread_.join_in_time()) {
     ::close(descriptor_);
   }

@@ -53,7 +53,7 @@ struct Engine::Inside {
       return true;
     }
     if (!end_check.wait(end_of_flush, lock, [&]() REFRAIN_REQUIRES(ending) { return flushed; })) {
-      end_thread.forget();
+      end_thread.leave();
       return false;
     }
     lock.unlock();

@@ -97,7 +97,7 @@ void Discarder::stop() noexcept {
   stopping_ = true;
   changed_.notify_all();
   if (thread_.running() && !check_.wait(changed_, lock, [&]() REFRAIN_REQUIRES(mutex_) { return ended_; })) {
-    thread_.forget();
+    thread_.leave();
   }
   lock.unlock();
   thread_.join();

@@ -264,7 +264,7 @@ void GraphBuilder::stop() noexcept {
     env::UniqueLock lock(mutex_);
     const auto ended = [&]() REFRAIN_REQUIRES(mutex_) { return ended_; };
     if (thread_.running() && !backend_.graph_maker().wait(changed_, lock, ended)) {
-      thread_.forget();
+      thread_.leave();
     }
   }
   thread_.join();

@@ -86,7 +86,7 @@ void Watchdog::stop(bool waits) noexcept {
     changed_.notify_all();
   }
   if (!waits) {
-    thread_.forget();
+    thread_.leave();
   }
   thread_.join();
 }

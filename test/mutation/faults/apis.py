@@ -300,7 +300,7 @@ SHARED = [
           new="!notified.load(std::memory_order_acquire)", promise=7,
           seen="SIGTERM does not end a program whose driver hangs in a call of Refrain's."),
     Fault("thread-that-sleeps-on-is-joined", ALL + "control_socket.cpp",
-          old="thread_.forget();\n  } else if", new="thread_.join();\n  } else if", promise=3,
+          old="thread_.leave();\n  } else if", new="thread_.join();\n  } else if", promise=3,
           seen="Where the system refuses shutdown() a program never ends."),
     Fault("processors-at-the-start-are-not-known", ALL + "exit_hooks.cpp",
           old="processors_known ? &processors_at_start : nullptr", new="nullptr", promise=3,
