@@ -81,8 +81,8 @@ class CapturedMemory {
     const auto end = std::chrono::steady_clock::now() + kLongestWait;
     const bool ready = done(end, [] { return Api::query_stream(L::runtime().driver, Api::legacy_stream()); }) &&
                        std::ranges::all_of(streams, [&](const State* each) {
-                         const capture::ObjectId id = each->stream.id.load(std::memory_order_acquire);
-                         return each->stream.context != context || id == 0 || done(end, [&] {
+                         const capture::ObjectId id = id_in(*each, context);
+                         return id == 0 || done(end, [&] {
                                   // Another thread may destroy it meanwhile, with work that is still under way.
                                   return each->stream.id.load(std::memory_order_acquire) == id
                                              ? Api::query_stream(L::runtime().driver, each->stream.handle)
@@ -92,6 +92,14 @@ class CapturedMemory {
     common::tell_contents(recorder, fresh, [ready](const LiveMemory& memory, std::vector<std::byte>* into) {
       return ready && read(memory, into);
     });
+  }
+
+  /// The stream's; 0 if it is in another context, or destroyed.
+  static capture::ObjectId id_in(const State& state, typename Api::ContextHandle context) {
+    // With the lock a record that has an id does not become another stream's: see StreamTable::forget().
+    const env::MutexLock guard(Captures<L>::all().mutex);
+    const capture::ObjectId id = state.stream.id.load(std::memory_order_acquire);
+    return id != 0 && state.stream.context == context ? id : 0;
   }
 
   /// Waits for everything that was submitted to a stream, but not beyond `end`: it may wait for what the program does
