@@ -139,21 +139,21 @@ bool OwnThread::join_in_time() noexcept {
   if (!running_) {
     return true;
   }
+  running_ = false;
   timespec until{};
   clock_gettime(CLOCK_REALTIME, &until);
   until.tv_sec += kLongestEndSeconds;
   if (pthread_timedjoin_np(thread_, nullptr, &until) == 0) {
-    running_ = false;
     return true;
   }
-  leave();
+  pthread_detach(thread_);  // it gives back what it has when it ends
   return false;
 }
 
 void OwnThread::leave() noexcept {
   if (running_) {
     running_ = false;
-    pthread_detach(thread_);  // it gives back what it has when it ends
+    pthread_detach(thread_);
   }
 }
 

@@ -52,9 +52,9 @@ class OwnThread {
       pthread_join(thread_, nullptr);
     }
   }
-  /// Waits for two seconds at most. False: leave() was called.
+  /// Waits for two seconds at most. False: it is left to itself, see leave().
   [[nodiscard]] bool join_in_time() noexcept;
-  /// Without a wait: it is left to itself, and all that it uses must last as long as the process.
+  /// Waits for nothing: the thread is left to itself, and all that it uses must last as long as the process.
   void leave() noexcept;
   /// In a forked child: it does not exist there.
   void forget() noexcept { running_ = false; }

@@ -241,8 +241,8 @@ bool same_places(const Task& old, const Task& changed) {
          (place(old.to.start) == place(changed.to.start) && place(old.from.start) == place(changed.from.start));
 }
 
-/// Drivers change no copy of rows, and of a fill only the address and the value; how long one is if it is of one row
-/// and "maps onto the work resources already allocated for the node", as which a number of pages stands here.
+/// Drivers change no copy of rows. Of a fill they change the address and the value; the length only of one row, and
+/// only if the node has what it takes, for which a number of pages stands here.
 bool same_work(const Task& old, const Task& changed) {
   constexpr std::size_t kPage = 4096;
   const auto pages = [](const Task& fill) { return (fill.bytes + kPage - 1) / kPage; };
