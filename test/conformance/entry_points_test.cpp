@@ -92,11 +92,10 @@ ROW("append prefetch / advise") {
     return;
   }
   same("prefetch", 0);
-  // Six kernels and what lies between them are one command buffer, where no shorter chunks are tried.
-  const Settings whole{{"REFRAIN_CHUNK_FIRST", "64"}, {"REFRAIN_CHUNK_MAX", "64"}, {"REFRAIN_HOLD_LIMIT_US", "20000"}};
-  const Run there = same("prefetch_to_device", 500, whole);
+  // Six kernels and what lies between them are one command buffer.
+  const Run there = same("prefetch_to_device", 500, kWholeChunks);
   REQUIRE(there.number("replayed") >= 7 * launches_of(there));
-  const Run back = same("prefetch_to_host", 500, whole);
+  const Run back = same("prefetch_to_host", 500, kWholeChunks);
   REQUIRE(back.number("replayed") >= (api() == "level_zero" ? 7 : 6) * launches_of(back));
   if (simulated()) {
     // Each round prefetches, or launches a graph that does or need not: both only if it is issued between two graphs.

@@ -105,9 +105,7 @@ ROW("execution order: reverse depth-first, breadth-first and others selectable")
 }
 
 ROW("scheduler bypass") {
-  // The limit so long that a machine with other things to do does not come to it.
-  const Run run = same(
-      "chain", 500, {{"REFRAIN_CHUNK_FIRST", "64"}, {"REFRAIN_CHUNK_MAX", "64"}, {"REFRAIN_HOLD_LIMIT_US", "20000"}});
+  const Run run = same("chain", 500, kWholeChunks);
   // Ten launches a round, one submission.
   const double each = static_cast<double>(run.number("replayed")) / static_cast<double>(run.number("launches"));
   CAPTURE(each);

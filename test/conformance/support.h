@@ -18,6 +18,10 @@ namespace capture = refrain::capture;
 using portable::Feature;
 using Settings = std::map<std::string, std::string>;
 
+/// No shorter chunks are tried, and the limit is so long that a machine with other things to do does not come to it.
+inline const Settings kWholeChunks{
+    {"REFRAIN_CHUNK_FIRST", "64"}, {"REFRAIN_CHUNK_MAX", "64"}, {"REFRAIN_HOLD_LIMIT_US", "20000"}};
+
 /// The API that this run is about: the environment variable CONFORMANCE_API. Results are its column's, or, where
 /// another driver of the API has one, CONFORMANCE_COLUMN's.
 const std::string& api();

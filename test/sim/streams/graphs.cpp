@@ -241,18 +241,14 @@ bool same_places(const Task& old, const Task& changed) {
          (place(old.to.start) == place(changed.to.start) && place(old.from.start) == place(changed.from.start));
 }
 
-/// Drivers change no copy of rows. Of a fill they change the address and the value; the length only of one row, and
-/// only if the node has what it takes, for which a number of pages stands here.
+/// Drivers change no copy of rows. Of a fill they change the address and the value; anything else they may refuse.
 bool same_work(const Task& old, const Task& changed) {
-  constexpr std::size_t kPage = 4096;
-  const auto pages = [](const Task& fill) { return (fill.bytes + kPage - 1) / kPage; };
   const auto one_row = [](const Task& task) { return task.height == 1 && task.depth == 1; };
   switch (old.kind) {
     case Task::Kind::kCopy: return one_row(old) && one_row(changed);
     case Task::Kind::kFill:
-      return old.height == changed.height && old.pattern.size() == changed.pattern.size() &&
-             (one_row(old) ? pages(old) == pages(changed)
-                           : old.bytes == changed.bytes && old.to.pitch == changed.to.pitch);
+      return old.bytes == changed.bytes && old.height == changed.height && old.to.pitch == changed.to.pitch &&
+             old.pattern.size() == changed.pattern.size();
     default: return true;
   }
 }
