@@ -144,8 +144,10 @@ GraphEntry::Wish GraphEntry::recorded(std::span<const OperationView> operations,
     }
     return Wish::kNothing;
   }
-  if (can_update() && !variants_.empty() && !gate_wants_eager) {
-    change_state(State::kReady);
+  if (can_update() && !variants_.empty()) {  // then it is changed, until another instance is worth building
+    if (!gate_wants_eager) {
+      change_state(State::kReady);
+    }
     return Wish::kNothing;
   }
   if (building_ == 0 && (seen || can_update() || (expected_ && variants_.empty())) &&
@@ -266,7 +268,13 @@ bool GraphEntry::missed(std::span<const OperationView> operations) {
   count_mismatch();
   // Where graphs are not changed and two queues submit the same stretch, each with arguments of its own, the hits of
   // the one are too many for the other's misses to count: it gets an instance by asking twice.
-  if (before != State::kReady || state_ != State::kReady || retired_ || can_update() || !room_for_variant()) {
+  return before == State::kReady && !can_update() && lacks_instance(operations);
+}
+
+/// These are issued one by one for want of an instance. True if one is to be built.
+bool GraphEntry::lacks_instance(std::span<const OperationView> operations) {
+  issued_ += operations.size();
+  if (state_ != State::kReady || retired_ || !room_for_variant()) {
     return false;
   }
   ArgumentHashes hashes;
@@ -302,8 +310,9 @@ GraphLaunch GraphEntry::launch(const SubmitContext& context, std::span<const Ope
   GraphLaunch result;
   const Fit found = fit(operations, &result.new_objects);
   if (found.all_run) {
-    ++totals_.too_early;
-    return result;  // and none can be changed: eager this time
+    ++totals_.too_early;  // and none can be changed: eager this time
+    result.wants_build = lacks_instance(operations);
+    return result;
   }
   if (found.variant == GraphVariants::kNone) {
     result.wants_build = missed(operations);
@@ -408,11 +417,17 @@ bool GraphEntry::nearly_come_back(const ArgumentHashes& hashes) {
   return near && variants_.size() < many_changed_.size();
 }
 
+/// Operations that would have been changed with one instance only, and those that were issued one by one because no
+/// instance could be changed, by what they cost.
+std::uint64_t GraphEntry::worth_in_changes() const noexcept {
+  const std::uint64_t fitted = totals_.as_predicted + totals_.found;
+  const std::uint64_t changed = std::max<std::uint64_t>(totals_.changed, 1);
+  return totals_.changed_operations * (changed + fitted) / changed + issued_ * tuning::kChangesForIssue;
+}
+
 bool GraphEntry::room_for_variant() const noexcept {
   return building_ == 0 && failed_variants_ < tuning::kGivenUpAfter &&
-         totals_.builds < std::max(tuning::kFreeBuilds, tuning::kFreeOperations / tokens_.size()) +
-                              totals_.launched / tuning::kLaunchesForBuild +
-                              (totals_.as_predicted + totals_.found) / tuning::kHitsForBuild &&
+         worth_in_changes() >= totals_.builds * tuning::kChangesForBuild &&
          (variants_.size() < limits_.variants || variants_.unused_for(tuning::kUnusedNs, now_ns()));
 }
 

@@ -217,6 +217,7 @@ class GraphEntry final : public Declinable {
       REFRAIN_REQUIRES(mutex_);
   /// No instance has these arguments. True if one is to be built.
   [[nodiscard]] bool missed(std::span<const capture::OperationView> operations) REFRAIN_REQUIRES(mutex_);
+  [[nodiscard]] bool lacks_instance(std::span<const capture::OperationView> operations) REFRAIN_REQUIRES(mutex_);
   void count_mismatch() REFRAIN_REQUIRES(mutex_);
   void took(std::uint64_t cost, const Chosen& chosen, GraphLaunch* result) REFRAIN_REQUIRES(mutex_);
   void change_state(State state) REFRAIN_REQUIRES(mutex_);
@@ -225,6 +226,7 @@ class GraphEntry final : public Declinable {
   [[nodiscard]] bool can_update() const noexcept REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] bool come_back(std::uint64_t hash) noexcept REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] bool nearly_come_back(const ArgumentHashes& hashes) REFRAIN_REQUIRES(mutex_);
+  [[nodiscard]] std::uint64_t worth_in_changes() const noexcept REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] bool room_for_variant() const noexcept REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] std::string argument_text() const REFRAIN_REQUIRES(mutex_);
   void measured(bool proven) REFRAIN_REQUIRES(mutex_);
@@ -257,6 +259,7 @@ class GraphEntry final : public Declinable {
   std::array<ArgumentHashes, 8> many_changed_ REFRAIN_GUARDED_BY(mutex_);
   std::uint64_t many_changed_count_ REFRAIN_GUARDED_BY(mutex_) = 0;
   std::uint32_t failed_variants_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  std::uint64_t issued_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< operations, for want of an instance
   CostGate gate_ REFRAIN_GUARDED_BY(mutex_);
 
   /// Argument hashes of the last occurrences recorded.

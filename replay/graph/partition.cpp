@@ -19,8 +19,8 @@ using capture::NodeIndex;
 // Three steps, each of which keeps the order of parts free of cycles:
 //  1. Classes: nodes that may share a part as far as waits are concerned. What counts are host nodes, waits from
 //     outside, and crossings: edges from one group to another. Nodes of one class come after the same of them, and
-//     before the same. So all of a part comes after whatever it waits for, and before whatever waits for it. Along an edge the
-//     first set can only grow and the second one only shrink, so paths never return to a class.
+//     before the same. So all of a part comes after whatever it waits for, and before whatever waits for it. Along an
+//     edge the first set can only grow and the second one only shrink, so paths never return to a class.
 //  2. Turns: within a class, nodes are taken in turns, a turn being everything of one group that is ready,
 //     or one host node. Turns follow one another, so they cannot form a cycle either.
 //  3. Parts: the turns, numbered in the order of submission where dependencies leave a choice.

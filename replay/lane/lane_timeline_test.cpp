@@ -144,7 +144,7 @@ TEST_CASE("the timeline tells how long chunks were to be, and why they became ot
 TEST_CASE("the timeline tells which chunk plans are tried") {
   Rig rig(with_timeline(true));
   Program program(*rig.engine, rig.backend, rig.queue);
-  program.own_ns = 20'000;
+  program.own_ns = 2'000;
   program.issue_cost_ns = 20'000;  // graphs pay
   const auto tried = [&] {
     const auto chunks = rig.report()["timeline"][0]["chunks"];

@@ -407,9 +407,14 @@ bool IntervalTrial::conclude(Known& interval) {
   // Where the program is busy with itself and hardly waits, more launches can only cost more, and to try them takes
   // many long intervals.
   const bool by_itself = mostly_by_itself(first, interval.whole[0]);
-  const bool enough =
+  const bool fewest =
       interval.plan >= kFewLaunches && by_itself && host_bound(interval.waits, interval.whole[0], tuning::kNothing);
-  const std::uint32_t next = !device_bound && !enough ? interval.plan + 1 : plans_;
+  // What another plan can gain where there is little but the program's own doing pays for its graphs in a program that
+  // lives for long: they have time until the first check.
+  const bool little_to_gain = interval.seen < tuning::kFirstCheck && first.count() != 0 &&
+                              first.median() * tuning::kLittle < interval.whole[0].median();
+  const bool enough = device_bound || fewest || little_to_gain;
+  const std::uint32_t next = enough ? plans_ : interval.plan + 1;
   if (!interval.confirming && interval.plan < next && next < plans_) {
     interval.plan = next;
     return false;

@@ -367,10 +367,26 @@ TEST_CASE("what the program does by itself does not hide what submitting costs")
     }
     CHECK(gains.entry->state() != GraphEntry::State::kBypassing);
     CHECK(loses.entry->state() == GraphEntry::State::kBypassing);
-    // It hardly waits: few launches are what it needs.
-    CHECK(gains.plans[1] >= 60);
-    CHECK(gains.plans[2] == 0);
   }
+}
+
+TEST_CASE("where the program is nearly always busy with itself, other plans are tried once it has lived for a while") {
+  int fewest = 0;
+  for (int seed = 1; seed < 40; ++seed) {
+    std::mt19937 random(static_cast<unsigned>(seed));
+    NoisyIntervals intervals;
+    for (int i = 0; i < 200; ++i) {
+      intervals.run(100, random() % 2 == 0);
+    }
+    CHECK(intervals.plans[1] == 0);
+    for (int i = 0; i < 3000; ++i) {
+      intervals.run(100, random() % 2 == 0);
+    }
+    fewest += intervals.plans[1] >= 200 ? 1 : 0;
+    CHECK(intervals.plans[2] == 0);
+  }
+  // It hardly waits: few launches are what it needs. (Where noise makes checks rare it takes longer.)
+  CHECK(fewest >= 35);
 }
 
 TEST_CASE("a slow moment of the machine decides nothing about a long interval that is mostly the program's own") {

@@ -81,6 +81,9 @@ inline constexpr Costs h200_late() noexcept {
 inline constexpr Costs h200_cold() noexcept {
   Costs costs;
   costs.name = "h200-cold";
+  costs.instantiate = {{300'000, 350'000, 500'000, 800'000, 2'300'000}};
+  costs.stall_from = 1;
+  costs.longest_stall = 280'000;
   costs.eager_launch = 5000;
   costs.graph_launch = {{5800, 7500, 10'000, 12'000, 20'000}};
   costs.observe = 300;

@@ -199,6 +199,9 @@ RunResult run_engine(const Program& program, const Costs& costs, const env::Sett
   result.intervals = intervals.size();
   result.calls = intervals.size() * program.calls.size();
   result.total = run.now() - start;
+  for (std::size_t i = 1; i < kLearning && i < intervals.size(); ++i) {
+    result.beginning += intervals[i];
+  }
   const auto half = intervals.begin() + static_cast<std::ptrdiff_t>(intervals.size() / 2);
   result.steady =
       static_cast<double>(std::accumulate(half, intervals.end(), Ns{0})) / static_cast<double>(intervals.end() - half);

@@ -92,6 +92,26 @@ TEST_CASE("below a framework, nearly all of what the best plan gains is gained",
   }
 }
 
+// docs/decisions/0044.
+TEST_CASE("below a framework, learning has paid for itself within 30 intervals", "[promise-6]") {
+  const double host_us = GENERATE(15, 20, 30), device_us = GENERATE(1, 3);
+  const std::size_t launches = GENERATE(175, 400);
+  const auto ns = [](double us) { return static_cast<Ns>(us * 1000); };
+  const Program program = make_program(Kind::kFramework, ns(host_us), ns(device_us), launches);
+  env::Settings settings;
+  settings.report = false;
+  const RunResult run = run_engine(program, h200_cold(), settings, kLearning * program.calls.size(), 0);
+  CAPTURE(host_us, device_us, launches, run.report);
+  CHECK(static_cast<double>(run.beginning) <= 0.97 * static_cast<double>(eager_beginning(program, h200_cold())));
+  // Arguments that come back are changed until an instance of their own is worth more than building it costs.
+  const nlohmann::json report = nlohmann::json::parse(run.report);
+  std::size_t builds = 0;
+  for (const auto& graph : report["graphs"]) {
+    builds += graph["builds"].get<std::size_t>();
+  }
+  CHECK(builds <= report["graphs"].size() * 3 / 2);
+}
+
 TEST_CASE("chunks that are not filled before work has to be submitted become shorter, with every chunk plan") {
   Program program = make_program(Kind::kConstant, 60'000, 1000, 64);
   program.pause = 600'000;  // two of them in 16 calls, beside 960 us
@@ -111,7 +131,7 @@ TEST_CASE("what a busy machine does does not make chunks short for ever") {
   const RunResult run = run_engine(program, h200_cold(), settings, 400'000, 0);
   INFO(run.report);
   const nlohmann::json report = nlohmann::json::parse(run.report);
-  CHECK(report["expired"].get<int>() >= 12);  // it did happen
+  CHECK(report["expired"].get<int>() >= 8);  // it did happen
   CHECK(report["replayed"].get<double>() / report["launches"].get<double>() > 8);
   CHECK(run.replayed > 0.9);
 }

@@ -168,6 +168,14 @@ Plan growing(std::size_t calls, std::uint32_t first, std::uint32_t growth, std::
   return front;
 }
 
+Ns eager_interval(const Program& program, const Costs& costs, std::uint64_t number) {
+  Interval interval(program, costs, number);
+  for (const Call& call : program.calls) {
+    interval.issue(call);
+  }
+  return interval.wait();
+}
+
 /// The mean of `interval(number)` over all kinds of intervals.
 template <class One>
 Ns mean_interval(const Program& program, One&& interval) {
@@ -182,13 +190,15 @@ Ns mean_interval(const Program& program, One&& interval) {
 }  // namespace
 
 Ns eager_interval(const Program& program, const Costs& costs) {
-  return mean_interval(program, [&](std::uint64_t number) {
-    Interval interval(program, costs, number);
-    for (const Call& call : program.calls) {
-      interval.issue(call);
-    }
-    return interval.wait();
-  });
+  return mean_interval(program, [&](std::uint64_t number) { return eager_interval(program, costs, number); });
+}
+
+Ns eager_beginning(const Program& program, const Costs& costs) {
+  Ns sum = 0;
+  for (std::uint64_t number = 1; number < kLearning; ++number) {
+    sum += eager_interval(program, costs, number);
+  }
+  return sum;
 }
 
 Ns planned_interval(const Program& program, const Costs& costs, const Plan& plan) {

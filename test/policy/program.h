@@ -52,12 +52,16 @@ struct Program {
   [[nodiscard]] std::uint64_t argument(std::uint64_t interval, const Call& call) const noexcept;
 };
 inline constexpr std::uint64_t kBetweenStolen = 512;
+/// Intervals in which a program is new: what learning costs it is judged there.
+inline constexpr std::uint64_t kLearning = 30;
 /// After so many intervals the noise of kFramework comes again.
 inline constexpr std::uint64_t kNoisyIntervals = 256;
 Program make_program(Kind kind, Ns host, Ns device, std::size_t launches);
 
 /// One interval as the program would run by itself; the mean over all kinds of intervals.
 Ns eager_interval(const Program& program, const Costs& costs);
+/// The first kLearning intervals as the program would run by itself, without the very first.
+Ns eager_beginning(const Program& program, const Costs& costs);
 
 /// Lengths of the pieces of an interval that are submitted at once; 1: issued as it comes.
 using Plan = std::vector<std::uint32_t>;
@@ -75,6 +79,7 @@ BestPlan best_plan(const Program& program, const Costs& costs);
 struct RunResult {
   std::uint64_t calls = 0;
   std::uint64_t intervals = 0;
+  Ns beginning = 0;           ///< the first kLearning intervals, without the very first
   Ns total = 0;               ///< virtual time of the whole run, warm-up included
   double steady = 0;          ///< mean interval of the second half
   std::uint64_t warm_up = 0;  ///< calls before the first ten intervals that are on average within 2 % of `steady`
