@@ -419,15 +419,16 @@ bool GraphEntry::nearly_come_back(const ArgumentHashes& hashes) {
 
 /// Operations that would have been changed with one instance only, and those that were issued one by one because no
 /// instance could be changed, by what they cost.
-std::uint64_t GraphEntry::worth_in_changes() const noexcept {
-  const std::uint64_t fitted = totals_.as_predicted + totals_.found;
-  const std::uint64_t changed = std::max<std::uint64_t>(totals_.changed, 1);
-  return totals_.changed_operations * (changed + fitted) / changed + issued_ * tuning::kChangesForIssue;
+double GraphEntry::worth_in_changes() const noexcept {
+  const auto changed = static_cast<double>(std::max<std::uint64_t>(totals_.changed, 1));
+  const auto fitted = static_cast<double>(totals_.as_predicted + totals_.found);
+  return static_cast<double>(totals_.changed_operations) * (changed + fitted) / changed +
+         static_cast<double>(issued_ * tuning::kChangesForIssue);
 }
 
 bool GraphEntry::room_for_variant() const noexcept {
   return building_ == 0 && failed_variants_ < tuning::kGivenUpAfter &&
-         worth_in_changes() >= totals_.builds * tuning::kChangesForBuild &&
+         worth_in_changes() >= static_cast<double>(totals_.builds * tuning::kChangesForBuild) &&
          (variants_.size() < limits_.variants || variants_.unused_for(tuning::kUnusedNs, now_ns()));
 }
 

@@ -226,7 +226,7 @@ class GraphEntry final : public Declinable {
   [[nodiscard]] bool can_update() const noexcept REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] bool come_back(std::uint64_t hash) noexcept REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] bool nearly_come_back(const ArgumentHashes& hashes) REFRAIN_REQUIRES(mutex_);
-  [[nodiscard]] std::uint64_t worth_in_changes() const noexcept REFRAIN_REQUIRES(mutex_);
+  [[nodiscard]] double worth_in_changes() const noexcept REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] bool room_for_variant() const noexcept REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] std::string argument_text() const REFRAIN_REQUIRES(mutex_);
   void measured(bool proven) REFRAIN_REQUIRES(mutex_);

@@ -220,6 +220,22 @@ TEST_CASE("a driver that changes no graph that runs is asked again when it does 
   CHECK(launch(false) == Launched::kIssue);
 }
 
+TEST_CASE("arguments that come back while all instances run, and cannot be changed, get an instance of their own") {
+  Stretch stretch({.gate = false, .can_update = true});
+  stretch.backend.simultaneous = false;
+  bool runs = false;
+  stretch.backend.busy = [&runs] { return runs; };
+  stretch.make_ready(kSame);
+  runs = true;
+  const Occurrence other = occurrence({1, 2, 3}, 8);
+  for (int round = 0; round < 20; ++round) {
+    CHECK(stretch.launch(other) == Launched::kIssue);
+  }
+  CHECK(stretch.entry.summary().builds == 2);
+  runs = false;
+  CHECK(stretch.launch(other) == Launched::kDone);
+}
+
 TEST_CASE("of several arguments that change, the one is named that changes most often") {
   Stretch stretch({.gate = false});
   for (std::uint64_t i = 0; i < 100 && stretch.entry.state() == State::kRecording; ++i) {

@@ -66,7 +66,7 @@ TEST_CASE("arguments that never come back are changed in one instance") {
   }
 }
 
-TEST_CASE("arguments that take turns get an instance each soon, however many they are") {
+TEST_CASE("arguments that take turns get an instance each, however many they are") {
   Rig rig(quiet(false), true);
   Program program(*rig.engine, rig.backend, rig.queue);
   const auto hundred = [](int i, int k) { return of_set(i % 100, k); };
