@@ -267,7 +267,7 @@ bool GraphEntry::missed(std::span<const OperationView> operations) {
   const State before = state_;
   count_mismatch();
   // Where graphs are not changed and two queues submit the same stretch, each with arguments of its own, the hits of
-  // the one are too many for the other's misses to count: it gets an instance by asking twice.
+  // the one are too many for the other's misses to count: it gets an instance once its own are worth building it.
   return before == State::kReady && !can_update() && lacks_instance(operations);
 }
 
