@@ -120,6 +120,7 @@ GraphEntry::Wish GraphEntry::recorded(std::span<const OperationView> operations,
     return Wish::kNothing;
   }
   ++round_;
+  issued_ += operations.size();
   label_.learn(operations);
   if (eager_ns != 0) {
     gate_.add_eager(eager_ns);
@@ -151,7 +152,7 @@ GraphEntry::Wish GraphEntry::recorded(std::span<const OperationView> operations,
     return Wish::kNothing;
   }
   if (building_ == 0 && (seen || can_update() || (expected_ && variants_.empty())) &&
-      (variants_.size() < limits_.variants || round_ > 4)) {
+      (variants_.size() < limits_.variants || round_ > 4) && (expected_ || !limits_.gate || worth_building())) {
     if (budget || expected_) {
       ++building_;
       return Wish::kBuild;
@@ -417,8 +418,8 @@ bool GraphEntry::nearly_come_back(const ArgumentHashes& hashes) {
   return near && variants_.size() < many_changed_.size();
 }
 
-/// Operations that would have been changed with one instance only, and those that were issued one by one because no
-/// instance could be changed, by what they cost.
+/// Operations that would have been changed with one instance only, and those that were issued one by one, recorded or
+/// because no instance could be changed, by what they cost.
 double GraphEntry::worth_in_changes() const noexcept {
   const auto changed = static_cast<double>(std::max<std::uint64_t>(totals_.changed, 1));
   const auto fitted = static_cast<double>(totals_.as_predicted + totals_.found);
@@ -426,9 +427,12 @@ double GraphEntry::worth_in_changes() const noexcept {
          static_cast<double>(issued_ * tuning::kChangesForIssue);
 }
 
+bool GraphEntry::worth_building() const noexcept {
+  return worth_in_changes() >= static_cast<double>((totals_.builds + 1) * tuning::kChangesForBuild);
+}
+
 bool GraphEntry::room_for_variant() const noexcept {
-  return building_ == 0 && failed_variants_ < tuning::kGivenUpAfter &&
-         worth_in_changes() >= static_cast<double>(totals_.builds * tuning::kChangesForBuild) &&
+  return building_ == 0 && failed_variants_ < tuning::kGivenUpAfter && worth_building() &&
          (variants_.size() < limits_.variants || variants_.unused_for(tuning::kUnusedNs, now_ns()));
 }
 

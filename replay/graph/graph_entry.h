@@ -227,6 +227,8 @@ class GraphEntry final : public Declinable {
   [[nodiscard]] bool come_back(std::uint64_t hash) noexcept REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] bool nearly_come_back(const ArgumentHashes& hashes) REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] double worth_in_changes() const noexcept REFRAIN_REQUIRES(mutex_);
+  /// One instance more, the first one too, is worth what building it costs.
+  [[nodiscard]] bool worth_building() const noexcept REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] bool room_for_variant() const noexcept REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] std::string argument_text() const REFRAIN_REQUIRES(mutex_);
   void measured(bool proven) REFRAIN_REQUIRES(mutex_);
@@ -259,7 +261,7 @@ class GraphEntry final : public Declinable {
   std::array<ArgumentHashes, 8> many_changed_ REFRAIN_GUARDED_BY(mutex_);
   std::uint64_t many_changed_count_ REFRAIN_GUARDED_BY(mutex_) = 0;
   std::uint32_t failed_variants_ REFRAIN_GUARDED_BY(mutex_) = 0;
-  std::uint64_t issued_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< operations, for want of an instance
+  std::uint64_t issued_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< operations one by one, recorded or for want of an instance
   CostGate gate_ REFRAIN_GUARDED_BY(mutex_);
 
   /// Argument hashes of the last occurrences recorded.

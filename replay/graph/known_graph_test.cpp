@@ -112,7 +112,7 @@ TEST_CASE("A graph that did not pay in another run is not tried before long, but
 TEST_CASE("What was found out of a graph is told to another run") {
   Stretch pays(true);
   CHECK(!pays.entry.known().has_value());
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < 20; ++i) {
     pays.state() == State::kRecording ? pays.come(10 * kSecond) : pays.launch(kSecond);
   }
   REQUIRE(pays.entry.known().has_value());

@@ -44,7 +44,7 @@ class Run {
         hooks_(costs, time_),
         engine_(settings, backend_, hooks_, nullptr) {
     time_.attach(&engine_, static_cast<Ns>(settings.hold_limit_us) * 1000);
-    if (program.kind == Kind::kFramework) {
+    if (program.is_noisy()) {
       time_.make_noisy();
     }
     for (std::size_t i = 0; i < kQueues; ++i) {
@@ -89,8 +89,8 @@ class Run {
     }
     // A third of the layer's work is done before the engine is asked, the rest behind it.
     const std::uint64_t sequence = lane.next_sequence();
-    capture::Token token =
-        capture::mix(static_cast<capture::Token>(call.type) * 65536 + call.function, call.queue + 1U);
+    capture::Token token = capture::mix(
+        static_cast<capture::Token>(call.type) * 65536 + program_.function(intervals_, call), call.queue + 1U);
     if (call.type == Call::Type::kWait) {
       token = capture::mix(token, std::min<std::uint64_t>(sequence - event.sequence, 4096));
     }
@@ -133,7 +133,7 @@ class Run {
     capture::OperationHeader& header = writer.begin(kind_of(call), token);
     EventState& event = events_[call.event];
     if (call.type == Call::Type::kKernel) {
-      header.function = call.function + 1;
+      header.function = program_.function(intervals_, call) + 1;
       writer.words(
           capture::words::Kernel{.dimensions = 1, .offset = {}, .global = {program_.device, 1, 1}, .local = {}});
       const std::uint64_t buffer = 1;

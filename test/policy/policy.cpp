@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
     GridChoice choice;
     std::string json;
     app.add_option("--costs", choice.costs, "cost sets: h200, h200-late, h200-cold, opencl, pocl");
-    app.add_option("--kinds", choice.kinds, "programs: constant, scalar, forkjoin, gap, inner, framework");
+    app.add_option("--kinds", choice.kinds, "programs: constant, scalar, forkjoin, gap, inner, framework, lengths");
     app.add_option("--host-us", choice.host_us, "host time per launch");
     app.add_option("--device-us", choice.device_us, "device time per launch");
     app.add_option("--launches", choice.launches, "launches between two waits");

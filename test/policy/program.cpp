@@ -6,6 +6,15 @@
 
 namespace refrain::policy {
 
+namespace {
+constexpr std::size_t kLayers = 8;  // of kLengths
+
+/// What comes in the interval with this number.
+std::uint64_t length_of(std::uint64_t interval) noexcept {
+  return 17 + interval * 37 % 491;
+}
+}  // namespace
+
 Program make_program(Kind kind, Ns host, Ns device, std::size_t launches) {
   constexpr std::uint32_t kInnerLength = 20;
   constexpr std::uint32_t kBetweenHandovers = 11;
@@ -43,7 +52,7 @@ Ns Program::own_time(std::uint64_t interval, std::size_t call) const noexcept {
   if (calls[call].type != Call::Type::kKernel) {
     return 0;
   }
-  if (kind != Kind::kFramework) {
+  if (!is_noisy()) {
     const bool is_stolen = stolen != 0 && interval % kBetweenStolen < 3 && call == calls.size() / 2;
     return before_call + (call % 8 == 7 ? pause : 0) + (is_stolen ? stolen : 0);
   }
@@ -56,10 +65,21 @@ Ns Program::own_time(std::uint64_t interval, std::size_t call) const noexcept {
   return before_call * each / 1000 * (900 + phase) / 1000;
 }
 
+std::uint32_t Program::function(std::uint64_t interval, const Call& call) const noexcept {
+  if (kind != Kind::kLengths) {
+    return call.function;
+  }
+  // One in five is the same for all lengths, the others are for lengths of up to 32, 64, 96 or 128 more.
+  const auto place = static_cast<std::uint32_t>(call.function % std::max<std::size_t>(launches / kLayers, 1));
+  const std::uint64_t kernel = place % 5 == 0 ? 0 : length_of(interval) / (place % 5 * 32);
+  return place * 64 + static_cast<std::uint32_t>(kernel);
+}
+
 std::uint64_t Program::argument(std::uint64_t interval, const Call& call) const noexcept {
   switch (kind) {
     case Kind::kScalar: return interval;
     case Kind::kFramework: return call.function % 5 == 0 ? interval % 3 : 0;
+    case Kind::kLengths: return interval * launches + call.function;
     default: return 0;
   }
 }
@@ -136,7 +156,7 @@ class Interval {
   [[nodiscard]] Ns own_time(const Call& call) const noexcept {
     return program_.own_time(number_, static_cast<std::size_t>(&call - program_.calls.data()));
   }
-  void busy(Ns ns) noexcept { now_ += program_.kind == Kind::kFramework ? noisy(ns, number_ * 65536 + ++done_) : ns; }
+  void busy(Ns ns) noexcept { now_ += program_.is_noisy() ? noisy(ns, number_ * 65536 + ++done_) : ns; }
 
   const Program& program_;
   const Costs& costs_;
@@ -179,7 +199,7 @@ Ns eager_interval(const Program& program, const Costs& costs, std::uint64_t numb
 /// The mean of `interval(number)` over all kinds of intervals.
 template <class One>
 Ns mean_interval(const Program& program, One&& interval) {
-  const std::uint64_t count = program.kind == Kind::kFramework ? kNoisyIntervals : 1;
+  const std::uint64_t count = program.is_noisy() ? kNoisyIntervals : 1;
   Ns sum = 0;
   for (std::uint64_t number = 0; number < count; ++number) {
     sum += interval(number);

@@ -23,8 +23,12 @@ enum class Kind : std::uint8_t {
   /// A framework in an interpreted language: all that the host does takes another time at each call, whole phases are
   /// slower, every fifth launch has other arguments in turn, and after every 11 another thread had the queue.
   kFramework,
+  /// As kFramework, but eight equal layers of a model whose input has another length each time: most of the kernels are
+  /// chosen by the length, and all arguments change.
+  kLengths,
 };
-inline constexpr std::string_view kKindNames[] = {"constant", "scalar", "forkjoin", "gap", "inner", "framework"};
+inline constexpr std::string_view kKindNames[] = {"constant", "scalar",    "forkjoin", "gap",
+                                                  "inner",    "framework", "lengths"};
 
 struct Call {
   enum class Type : std::uint8_t { kKernel, kRecord, kWait, kHandover };
@@ -48,13 +52,17 @@ struct Program {
 
   /// Own time before the call with this index of the interval with this number. The same mean over all kNoisyIntervals.
   [[nodiscard]] Ns own_time(std::uint64_t interval, std::size_t call) const noexcept;
+  /// True if the host's own times differ from call to call.
+  [[nodiscard]] bool is_noisy() const noexcept { return kind == Kind::kFramework || kind == Kind::kLengths; }
+  /// The kernel that a call launches.
+  [[nodiscard]] std::uint32_t function(std::uint64_t interval, const Call& call) const noexcept;
   /// The scalar argument of a launch.
   [[nodiscard]] std::uint64_t argument(std::uint64_t interval, const Call& call) const noexcept;
 };
 inline constexpr std::uint64_t kBetweenStolen = 512;
 /// Intervals in which a program is new: what learning costs it is judged there.
 inline constexpr std::uint64_t kLearning = 30;
-/// After so many intervals the noise of kFramework comes again.
+/// After so many intervals the noise comes again.
 inline constexpr std::uint64_t kNoisyIntervals = 256;
 Program make_program(Kind kind, Ns host, Ns device, std::size_t launches);
 
