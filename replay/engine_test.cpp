@@ -90,15 +90,16 @@ TEST_CASE("where others may wait, what a thread holds that rests is submitted lo
   Program program(*rig.engine, rig.backend, rig.queue);
   loop(rig, program, 40, 20, constant);
   Watchdog& watchdog = rig.engine->context().watchdog;
-  watchdog.stop();               // it looks when the test says so
-  for (int k = 0; k < 5; ++k) {  // the beginning of one more iteration
+  watchdog.stop();                             // it looks when the test says so
+  const int before = rig.report()["expired"];  // on a busy machine the loop rested as well
+  for (int k = 0; k < 5; ++k) {                // the beginning of one more iteration
     REQUIRE(program.kernel(100 + k, 7 + k % 3, constant(0, k)) == 0);
     CHECK(watchdog.look() != 0);
     REQUIRE(rig.engine->anything_held());  // something came since the last look
   }
   watchdog.look();
   CHECK(rig.engine->anything_held() == !others);
-  CHECK(rig.report()["expired"] == (others ? 1 : 0));
+  CHECK(rig.report()["expired"] == before + (others ? 1 : 0));
   CHECK(rig.report()["notes"].size() == (others ? 1 : 0));
   REQUIRE(program.wait() == 0);
   CHECK(rig.backend.log() == program.submitted);

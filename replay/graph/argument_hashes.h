@@ -20,6 +20,8 @@ class ArgumentHashes {
     whole_ = 0;
   }
   [[nodiscard]] bool known() const noexcept { return !each_.empty(); }
+  /// Operations.
+  [[nodiscard]] std::size_t size() const noexcept { return each_.size(); }
   /// Equal for equal arguments; 0 if not known.
   [[nodiscard]] std::uint64_t whole() const noexcept { return whole_; }
   /// In how many operations the arguments are others. Stretches of different lengths differ in all.

@@ -11,10 +11,6 @@ namespace refrain::replay {
 
 using capture::OperationView;
 
-namespace {
-constexpr std::size_t kChangesRemembered = 64;  // limit
-}  // namespace
-
 GraphEntry::GraphEntry(capture::Fingerprint fingerprint, std::vector<capture::Token> tokens, const Limits& limits)
     : fingerprint_(fingerprint),
       tokens_(std::move(tokens)),
@@ -60,56 +56,12 @@ void GraphEntry::pass(Decline why, std::string text) {
   decline_ = why;
   reason_ = std::move(text);
   bypassed_in_round_ = 0;
-  previous_ = {};  // a program may have thousands of such stretches
+  changes_.release();  // a program may have thousands of such stretches
   change_state(State::kBypassing);
 }
 
 bool GraphEntry::can_update() const noexcept {
   return limits_.can_update && failed_updates_ < tuning::kGivenUpAfter;
-}
-
-void GraphEntry::note_changes(std::span<const OperationView> operations) {
-  if (previous_.size() == operations.size()) {
-    for (std::uint32_t node = 0; node < operations.size() && changes_.size() < kChangesRemembered; ++node) {
-      const OperationView before = previous_.operation(node);
-      const OperationView& now = operations[node];
-      if (same_work(before, now) || before.arguments().size() != now.arguments().size()) {
-        continue;
-      }
-      bool found = false;
-      for (std::uint32_t index = 0; index < now.arguments().size(); ++index) {
-        const auto a = before.value_of(index);
-        const auto b = now.value_of(index);
-        if (before.arguments()[index].object != now.arguments()[index].object ||
-            !std::equal(a.begin(), a.end(), b.begin(), b.end())) {
-          ++changes_[{node, index}];
-          found = true;
-        }
-      }
-      if (!found) {
-        ++changes_[{node, ~0U}];
-      }
-    }
-  }
-  previous_.clear();
-  for (const OperationView& operation : operations) {
-    previous_.add(operation);
-  }
-}
-
-std::string GraphEntry::argument_text() const {
-  if (changes_.empty()) {
-    return "its arguments did not come back";
-  }
-  const auto most = std::max_element(changes_.begin(), changes_.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  const auto [node, argument] = most->first;
-  if (argument == ~0U) {
-    return fmt::format("offsets or sizes of operation {} change each time", node);
-  }
-  return fmt::format("argument {} of operation {} ({}) changes each time{}", argument, node,
-                     node < previous_.size() ? capture::name_of(previous_.operation(node).kind()) : "unknown",
-                     changes_.size() > 1 ? fmt::format(", and {} more", changes_.size() - 1) : "");
 }
 
 GraphEntry::Wish GraphEntry::recorded(std::span<const OperationView> operations, std::uint64_t eager_ns, bool budget) {
@@ -120,7 +72,7 @@ GraphEntry::Wish GraphEntry::recorded(std::span<const OperationView> operations,
     return Wish::kNothing;
   }
   ++round_;
-  issued_ += operations.size();
+  worth_.issued(operations.size());
   label_.learn(operations);
   if (eager_ns != 0) {
     gate_.add_eager(eager_ns);
@@ -132,7 +84,7 @@ GraphEntry::Wish GraphEntry::recorded(std::span<const OperationView> operations,
   const bool seen = std::find(hashes_.begin(), hashes_.begin() + kept, hash) != hashes_.begin() + kept;
   const bool previous_known = hash_count_ != 0 && variants_.known(hashes_[(hash_count_ - 1) % hashes_.size()]);
   hashes_[hash_count_++ % hashes_.size()] = hash;
-  note_changes(operations);
+  changes_.add(operations);
 
   const bool gate_wants_eager = gate_.verdict() == CostGate::Verdict::kNeedEager;
   if (variants_.known(hash)) {
@@ -162,7 +114,7 @@ GraphEntry::Wish GraphEntry::recorded(std::span<const OperationView> operations,
   }
   if (round_ >= tuning::kRecordingRound && building_ == 0) {
     backoff_.grow();
-    pass(Decline::kArguments, argument_text());
+    pass(Decline::kArguments, changes_.text());
   }
   return Wish::kNothing;
 }
@@ -247,10 +199,7 @@ GraphEntry::Fit GraphEntry::fit(std::span<const OperationView> operations,
     }
     // What comes back is worth an instance of its own: changing one costs more than launching it.
     const ArgumentHashes& hashes = variants_.changed(changeable, operations);
-    result.deserves_own = variants_[changeable].changed() != 0 && come_back(hashes.whole());
-    if (variants_[changeable].changed() * 2 > operations.size()) {
-      result.deserves_own = nearly_come_back(hashes) || result.deserves_own;
-    }
+    result.deserves_own = worth_.deserve_own(hashes, variants_[changeable].changed(), variants_.size());
   } else if (variants_[changeable].runs() && ++updates_too_early_ % tuning::kNoChance != 0) {
     result.all_run = true;  // there are drivers that launch it twice at once, and change nothing of it meanwhile
   } else if (++failed_updates_ == tuning::kGivenUpAfter) {
@@ -274,13 +223,13 @@ bool GraphEntry::missed(std::span<const OperationView> operations) {
 
 /// These are issued one by one for want of an instance. True if one is to be built.
 bool GraphEntry::lacks_instance(std::span<const OperationView> operations) {
-  issued_ += operations.size();
+  worth_.issued(operations.size());
   if (state_ != State::kReady || retired_ || !room_for_variant()) {
     return false;
   }
   ArgumentHashes hashes;
   hashes.compute(operations);
-  const bool wants_build = come_back(hashes.whole());
+  const bool wants_build = worth_.come_back(hashes);
   building_ += wants_build ? 1 : 0;
   return wants_build;
 }
@@ -299,7 +248,7 @@ void GraphEntry::count_mismatch() {
   if (vain_rounds_ >= tuning::kNoChance) {
     vain_rounds_ = 0;
     backoff_.grow();
-    pass(Decline::kArguments, argument_text());
+    pass(Decline::kArguments, changes_.text());
   } else {
     change_state(State::kRecording);
   }
@@ -401,34 +350,11 @@ std::uint64_t GraphEntry::next_check() const noexcept {
   return refrain::replay::next_check(worth, checks_);
 }
 
-bool GraphEntry::come_back(std::uint64_t hash) noexcept {
-  const std::size_t kept = std::min<std::uint64_t>(updated_count_, updated_to_.size());
-  const bool seen = std::find(updated_to_.begin(), updated_to_.begin() + kept, hash) != updated_to_.begin() + kept;
-  updated_to_[updated_count_++ % updated_to_.size()] = hash;
-  return seen;
-}
-
-/// Most of the arguments take turns, and some are new each time: with an instance for each turn, only those would have
-/// to be changed.
-bool GraphEntry::nearly_come_back(const ArgumentHashes& hashes) {
-  const bool near = std::any_of(many_changed_.begin(), many_changed_.end(), [&](const ArgumentHashes& before) {
-    return before.known() && before.differing(hashes) * 2 <= tokens_.size();
-  });
-  many_changed_[many_changed_count_++ % many_changed_.size()] = hashes;
-  return near && variants_.size() < many_changed_.size();
-}
-
-/// Operations that would have been changed with one instance only, and those that were issued one by one, recorded or
-/// because no instance could be changed, by what they cost.
-double GraphEntry::worth_in_changes() const noexcept {
-  const auto changed = static_cast<double>(std::max<std::uint64_t>(totals_.changed, 1));
-  const auto fitted = static_cast<double>(totals_.as_predicted + totals_.found);
-  return static_cast<double>(totals_.changed_operations) * (changed + fitted) / changed +
-         static_cast<double>(issued_ * tuning::kChangesForIssue);
-}
-
 bool GraphEntry::worth_building() const noexcept {
-  return worth_in_changes() >= static_cast<double>((totals_.builds + 1) * tuning::kChangesForBuild);
+  return worth_.pays({.builds = totals_.builds,
+                      .fitted = totals_.as_predicted + totals_.found,
+                      .changed = totals_.changed,
+                      .changed_operations = totals_.changed_operations});
 }
 
 bool GraphEntry::room_for_variant() const noexcept {
@@ -507,9 +433,7 @@ std::size_t GraphEntry::drop_object(capture::ObjectId object) {
 
 std::size_t GraphEntry::drop_all() {
   const env::MutexLock guard(mutex_);
-  std::size_t bytes = previous_.storage.size();
-  previous_ = {};  // gives its memory back, which clear() would not
-  bytes += variants_.memory();
+  const std::size_t bytes = changes_.release() + variants_.memory();
   variants_.clear();
   if (state_ == State::kReady) {
     change_state(State::kRecording);
@@ -521,8 +445,7 @@ void GraphEntry::leave() noexcept {
   const env::MutexLock guard(mutex_);
   retired_ = true;
   variants_.clear();
-  previous_ = {};
-  changes_.clear();
+  changes_ = {};
   gone_.store(true, std::memory_order_release);
   change_state(State::kRecording);  // the next occurrence is looked at, and finds out
 }
@@ -540,7 +463,7 @@ GraphEntry::Summary GraphEntry::summary() const {
   result.reason = state_ == State::kReady ? "" : reason_;
   result.label = label_;
   result.variants = variants_.size();
-  result.memory = previous_.storage.size() + variants_.memory();
+  result.memory = changes_.memory() + variants_.memory();
   if (gate_.eager_ns() != 0) {
     result.eager_ns = gate_.eager_ns();
   }
@@ -557,7 +480,7 @@ void GraphEntry::set_device(std::uint32_t device) {
 
 std::size_t GraphEntry::memory() const {
   const env::MutexLock guard(mutex_);
-  return previous_.storage.size() + variants_.memory();
+  return changes_.memory() + variants_.memory();
 }
 
 GraphEntry::State GraphEntry::state() const {

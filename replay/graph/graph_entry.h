@@ -9,7 +9,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,9 +17,11 @@
 
 #include "env/mutex.h"
 #include "replay/detect/matcher.h"
+#include "replay/graph/argument_changes.h"
 #include "replay/graph/executable.h"
 #include "replay/graph/graph_label.h"
 #include "replay/graph/graph_variants.h"
+#include "replay/graph/instance_worth.h"
 #include "replay/graph/verification.h"
 #include "replay/policy/backoff.h"
 #include "replay/policy/cost_gate.h"
@@ -222,15 +223,9 @@ class GraphEntry final : public Declinable {
   void took(std::uint64_t cost, const Chosen& chosen, GraphLaunch* result) REFRAIN_REQUIRES(mutex_);
   void change_state(State state) REFRAIN_REQUIRES(mutex_);
   void pass(Decline why, std::string text) REFRAIN_REQUIRES(mutex_);
-  void note_changes(std::span<const capture::OperationView> operations) REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] bool can_update() const noexcept REFRAIN_REQUIRES(mutex_);
-  [[nodiscard]] bool come_back(std::uint64_t hash) noexcept REFRAIN_REQUIRES(mutex_);
-  [[nodiscard]] bool nearly_come_back(const ArgumentHashes& hashes) REFRAIN_REQUIRES(mutex_);
-  [[nodiscard]] double worth_in_changes() const noexcept REFRAIN_REQUIRES(mutex_);
-  /// One instance more, the first one too, is worth what building it costs.
   [[nodiscard]] bool worth_building() const noexcept REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] bool room_for_variant() const noexcept REFRAIN_REQUIRES(mutex_);
-  [[nodiscard]] std::string argument_text() const REFRAIN_REQUIRES(mutex_);
   void measured(bool proven) REFRAIN_REQUIRES(mutex_);
   [[nodiscard]] std::uint64_t next_check() const noexcept REFRAIN_REQUIRES(mutex_);
 
@@ -254,23 +249,15 @@ class GraphEntry final : public Declinable {
   GraphLabel label_ REFRAIN_GUARDED_BY(mutex_);
   std::vector<std::pair<Matcher*, ChunkId>> subscribers_ REFRAIN_GUARDED_BY(mutex_);
   std::size_t building_ REFRAIN_GUARDED_BY(mutex_) = 0;
-  /// Argument hashes of the last occurrences that no instance had.
-  std::array<std::uint64_t, 128> updated_to_ REFRAIN_GUARDED_BY(mutex_) = {};
-  std::uint64_t updated_count_ REFRAIN_GUARDED_BY(mutex_) = 0;
-  /// Of the last launches for which most operations were changed.
-  std::array<ArgumentHashes, 8> many_changed_ REFRAIN_GUARDED_BY(mutex_);
-  std::uint64_t many_changed_count_ REFRAIN_GUARDED_BY(mutex_) = 0;
+  InstanceWorth worth_ REFRAIN_GUARDED_BY(mutex_);
   std::uint32_t failed_variants_ REFRAIN_GUARDED_BY(mutex_) = 0;
-  std::uint64_t issued_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< operations one by one, recorded or for want of an instance
   CostGate gate_ REFRAIN_GUARDED_BY(mutex_);
 
   /// Argument hashes of the last occurrences recorded.
   std::array<std::uint64_t, 16> hashes_ REFRAIN_GUARDED_BY(mutex_) = {};
   std::uint64_t hash_count_ REFRAIN_GUARDED_BY(mutex_) = 0;
   std::uint64_t round_ REFRAIN_GUARDED_BY(mutex_) = 0;  ///< occurrences recorded since recording began
-  Occurrence previous_ REFRAIN_GUARDED_BY(mutex_);      ///< the last one recorded, to say what changes
-  /// (node, argument) → times
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> changes_ REFRAIN_GUARDED_BY(mutex_);
+  ArgumentChanges changes_ REFRAIN_GUARDED_BY(mutex_);  ///< from one of them to the next
 
   bool doubted_ REFRAIN_GUARDED_BY(mutex_) = false;  ///< it did not seem to pay, and everything is measured once more
   Backoff backoff_ REFRAIN_GUARDED_BY(mutex_){tuning::kRarer * tuning::kRarer, tuning::kRarer, tuning::kLastCheck};

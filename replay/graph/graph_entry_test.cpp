@@ -7,45 +7,18 @@
 
 #include "replay/engine_test_support.h"
 #include "replay/graph/graph_variants.h"
+#include "replay/graph/test_occurrence.h"
 #include "replay/lane/test_lane.h"
 
 namespace refrain::replay {
 namespace {
 
-using capture::OperationView;
+using test::kernels;
+using test::views;
 using State = GraphEntry::State;
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kEager = 10 * kSecond, kSlower = 12 * kSecond;  ///< an occurrence; not by half as much again
-
-/// Kernels with these scalars.
-Occurrence occurrence(const std::vector<std::uint64_t>& scalars, std::uint64_t buffer = 7) {
-  Occurrence result;
-  for (std::size_t i = 0; i < scalars.size(); ++i) {
-    capture::RecordBytes bytes;
-    capture::OperationWriter writer(bytes);
-    auto& header = writer.begin(capture::OperationKind::kKernel, 10 + i);
-    header.function = 100 + i;
-    header.queue = 1;
-    writer.words(capture::words::Kernel{.dimensions = 1, .offset = {}, .global = {64, 1, 1}, .local = {}});
-    writer.argument_handle(capture::ArgumentKind::kBuffer, buffer, buffer);
-    writer.argument(capture::ArgumentKind::kValue, 0, std::as_bytes(std::span(&scalars[i], 1)));
-    writer.finish();
-    result.add(OperationView(bytes.data()));
-  }
-  capture::QueueInfo queue;
-  queue.id = queue.handle = 1;
-  result.queues.push_back(queue);
-  return result;
-}
-
-std::vector<OperationView> views(const Occurrence& work) {
-  std::vector<OperationView> operations;
-  for (std::size_t i = 0; i < work.size(); ++i) {
-    operations.push_back(work.operation(i));
-  }
-  return operations;
-}
 
 std::unique_ptr<Executable> executable_of(test::ArithmeticBackend& backend, const Occurrence& work) {
   std::string why;
@@ -91,7 +64,7 @@ struct Stretch {
   GraphEntry entry;
 };
 
-const Occurrence kSame = occurrence({1, 2, 3});
+const Occurrence kSame = kernels({1, 2, 3});
 
 TEST_CASE("a graph that is a little slower is measured once more, and then declined") {
   Stretch stretch({});
@@ -160,7 +133,7 @@ TEST_CASE(
       CHECK(stretch.launch(kSame) == Launched::kDone);
     }
     while (stretch.entry.state() == State::kReady) {
-      CHECK(stretch.launch(occurrence({1, 2, ++value})) == Launched::kIssue);
+      CHECK(stretch.launch(kernels({1, 2, ++value})) == Launched::kIssue);
     }
   }
   CHECK(rounds == (launched_between ? 10 : 4));
@@ -180,7 +153,7 @@ TEST_CASE("a graph is built once its operations, issued one by one, have cost as
 
 TEST_CASE("two queues that submit a stretch with arguments of their own get an instance each") {
   Stretch stretch({.gate = false});
-  const Occurrence other = occurrence({1, 2, 3}, 8);
+  const Occurrence other = kernels({1, 2, 3}, 8);
   stretch.make_ready(kSame);
   std::size_t launched = 0;
   for (int round = 0; round < 30; ++round) {
@@ -197,7 +170,7 @@ TEST_CASE("what came as predicted is not launched with the arguments that a grap
   const auto predicted = stretch.entry.predicted(stretch.changes, stretch.hooks);
   REQUIRE(predicted != nullptr);
   CHECK(stretch.launch_predicted(*predicted) == Launched::kDone);
-  const Occurrence other = occurrence({1, 2, 33});
+  const Occurrence other = kernels({1, 2, 33});
   CHECK(stretch.launch(other) == Launched::kDone);  // another thread's
   const std::size_t arrived = stretch.backend.log().size();
   CHECK(stretch.launch_predicted(*predicted) == Launched::kIssue);
@@ -216,7 +189,7 @@ TEST_CASE("a driver that changes no graph that runs is asked again when it does 
   std::uint64_t value = 100;
   const auto launch = [&](bool running) {
     runs = stretch.backend.refuse_updates = running;
-    return stretch.launch(occurrence({1, 2, ++value}));
+    return stretch.launch(kernels({1, 2, ++value}));
   };
   for (int round = 0; round < 20; ++round) {
     for (int early = 0; early < 3; ++early) {
@@ -237,7 +210,7 @@ TEST_CASE("arguments that come back while all instances run, and cannot be chang
   stretch.backend.busy = [&runs] { return runs; };
   stretch.make_ready(kSame);
   runs = true;
-  const Occurrence other = occurrence({1, 2, 3}, 8);
+  const Occurrence other = kernels({1, 2, 3}, 8);
   for (int round = 0; round < 30; ++round) {
     CHECK(stretch.launch(other) == Launched::kIssue);
   }
@@ -249,7 +222,7 @@ TEST_CASE("arguments that come back while all instances run, and cannot be chang
 TEST_CASE("of several arguments that change, the one is named that changes most often") {
   Stretch stretch({.gate = false});
   for (std::uint64_t i = 0; i < 100 && stretch.entry.state() == State::kRecording; ++i) {
-    stretch.come(occurrence({i < 5 ? 1U : 2U, i, i < 9 ? 1U : 2U}));
+    stretch.come(kernels({i < 5 ? 1U : 2U, i, i < 9 ? 1U : 2U}));
   }
   CHECK(stretch.entry.summary().decline == GraphEntry::Decline::kArguments);
   CHECK(stretch.entry.summary().reason.find("argument 1 of operation 1 ") == 0);
@@ -301,14 +274,14 @@ TEST_CASE("the instance that was used longest ago makes room for another one") {
   test::ArithmeticBackend backend;
   GraphVariants variants;
   for (const std::uint64_t buffer : {7, 8, 9}) {
-    REQUIRE(variants.add(executable_of(backend, occurrence({1, 2, 3}, buffer)), 3, 0) == nullptr);
+    REQUIRE(variants.add(executable_of(backend, kernels({1, 2, 3}, buffer)), 3, 0) == nullptr);
   }
   variants.launched(1, 10);
   variants.launched(2, 20);
   variants.launched(0, 30);
-  const auto gone = variants.add(executable_of(backend, occurrence({1, 2, 3}, 10)), 3, 40);
+  const auto gone = variants.add(executable_of(backend, kernels({1, 2, 3}, 10)), 3, 40);
   REQUIRE(gone != nullptr);
-  CHECK(gone->matches(views(occurrence({1, 2, 3}, 8))));
+  CHECK(gone->matches(views(kernels({1, 2, 3}, 8))));
   CHECK(variants.size() == 3);
 }
 
@@ -316,7 +289,7 @@ TEST_CASE("when the memory of one instance goes, nobody knows which of the other
   test::ArithmeticBackend backend;
   GraphVariants variants;
   for (const std::uint64_t buffer : {7, 8, 9}) {
-    variants.add(executable_of(backend, occurrence({1, 2, 3}, buffer)), 3, 0);
+    variants.add(executable_of(backend, kernels({1, 2, 3}, buffer)), 3, 0);
   }
   for (const std::size_t index : {0, 1, 2, 0, 1, 2, 0, 1}) {  // they take turns
     variants.launched(index, 0);
