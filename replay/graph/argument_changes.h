@@ -29,7 +29,7 @@ class ArgumentChanges {
   static constexpr std::uint32_t kNoArgument = ~0U;  // format
   struct Place {
     std::uint32_t operation = 0;
-    std::uint32_t argument = 0;  ///< kNoArgument: something else of it, as its size
+    std::uint32_t argument = 0;                                     ///< kNoArgument: something else of it, as its size
     friend auto operator<=>(const Place&, const Place&) = default;  // NOLINT(modernize-use-nullptr): none is there
   };
   void compare(std::uint32_t index, const capture::OperationView& before, const capture::OperationView& now);
