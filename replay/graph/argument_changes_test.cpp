@@ -19,12 +19,14 @@ TEST_CASE("of several arguments, the one is named that changes most often") {
 }
 
 TEST_CASE("a buffer that changes is an argument, and a size is none") {
-  ArgumentChanges buffers, sizes;
+  ArgumentChanges buffers, same_address, sizes;
   for (std::uint64_t i = 0; i < 3; ++i) {
     buffers.add(views(kernels({1}, 7 + i)));
+    same_address.add(views(kernels({1}, 7 + i, 64, 0x1000)));
     sizes.add(views(kernels({1}, 7, 64 + i)));
   }
   CHECK(buffers.text() == "argument 0 of operation 0 (kernel) changes each time");
+  CHECK(same_address.text() == buffers.text());
   CHECK(sizes.text() == "offsets or sizes of operation 0 change each time");
 }
 

@@ -9,9 +9,10 @@
 
 namespace refrain::replay::test {
 
-/// Kernels 100, 101 and so on of one queue, of 64 work items each, whose arguments are the buffer and one of the
-/// scalars.
-inline Occurrence kernels(const std::vector<std::uint64_t>& scalars, std::uint64_t buffer = 7, std::size_t items = 64) {
+/// Kernels 100, 101 and so on of one queue, whose arguments are the buffer and one of the scalars. `address`: the
+/// buffer's; 0: one that no other buffer has.
+inline Occurrence kernels(const std::vector<std::uint64_t>& scalars, std::uint64_t buffer = 7, std::size_t items = 64,
+                          std::uint64_t address = 0) {
   Occurrence result;
   for (std::size_t i = 0; i < scalars.size(); ++i) {
     capture::RecordBytes bytes;
@@ -20,7 +21,7 @@ inline Occurrence kernels(const std::vector<std::uint64_t>& scalars, std::uint64
     header.function = 100 + i;
     header.queue = 1;
     writer.words(capture::words::Kernel{.dimensions = 1, .offset = {}, .global = {items, 1, 1}, .local = {}});
-    writer.argument_handle(capture::ArgumentKind::kBuffer, buffer, buffer);
+    writer.argument_handle(capture::ArgumentKind::kBuffer, buffer, address == 0 ? buffer : address);
     writer.argument(capture::ArgumentKind::kValue, 0, std::as_bytes(std::span(&scalars[i], 1)));
     writer.finish();
     result.add(capture::OperationView(bytes.data()));

@@ -95,9 +95,9 @@ FAULTS = [
     Fault("report-names-the-argument-that-changes-least", "replay/graph/argument_changes.cpp",
           old="a.second < b.second", new="a.second > b.second", promise=0,
           seen="The report names an argument that changed once as the one that changes each time."),
-    Fault("other-buffers-are-called-sizes", "replay/graph/argument_changes.cpp",
+    Fault("new-buffers-are-called-sizes", "replay/graph/argument_changes.cpp",
           old="before.arguments()[argument].object != now.arguments()[argument].object ||", new="", promise=0,
-          seen="The report says that sizes change where the program passes another buffer each time."),
+          seen="The report says that sizes change where the program frees a buffer each time, and gets its address again."),
 
     # --- replay/graph/instance_worth.cpp ---
     Fault("launches-that-fit-count-for-nothing", "replay/graph/instance_worth.cpp",
